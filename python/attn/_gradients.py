@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 
-from attn import _checks, _cuda, _kernel, _lse, _packed, _tensor, api
+from attn import _call, _checks, _cuda, _kernel, _lse, _packed, _signatures, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
@@ -27,7 +27,7 @@ class Pullback(Protocol[TensorT]):
     def __call__(self, dout: Tensor | None, dlse: Tensor | None = None) -> dict[str, TensorT]: ...
 
 
-@_checks.explains_options(OPTIONS)
+@_signatures.explains_options(OPTIONS)
 def sdpa_backward(
     q: TensorT,
     k: Tensor,
@@ -72,12 +72,12 @@ def sdpa_backward(
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
       CompileError: the compiler refused the problem.
     """
-    call = api.dense(q, k, v, target, **options)
+    call = _call.dense(q, k, v, target, **options)
     saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
-@_checks.explains_options(PACKED_OPTIONS)
+@_signatures.explains_options(PACKED_OPTIONS)
 def varlen_sdpa_backward(
     q: TensorT,
     k: Tensor,
@@ -143,9 +143,9 @@ class _Saved(NamedTuple):
 
 
 def _run(
-    call: api.Call, saved: _Saved, grad: Sequence[str], options: dict[str, Any], model: Any, **traced: Any
+    call: _call.Call, saved: _Saved, grad: Sequence[str], options: dict[str, Any], model: Any, **traced: Any
 ) -> dict[str, Any]:
-    """The gradients of a call by the kernel of its problem; `traced` as for `api.Call.traced`."""
+    """The gradients of a call by the kernel of its problem; `traced` as for `_call.Call.traced`."""
     names = _checks.gradients(grad)
     results = saved.checked(is_on_device=_cuda.is_target(call.target))
     if not _cuda.is_target(call.target):
@@ -172,13 +172,13 @@ def prepared(
     **options: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
     """The kernel of a call of `sdpa_backward` with both terms of lse, and what it takes."""
-    call = api.dense(q, k, v, target, **options)
+    call = _call.dense(q, k, v, target, **options)
     saved = _Saved(out, row_max, log_sum, dout, dlse).checked(is_on_device=_cuda.is_target(target))
     return _kernel_of(call, saved, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
 
 
 def _kernel_of(
-    call: api.Call, results: dict[str, Any], names: tuple[str, ...], options: dict[str, Any], **traced: Any
+    call: _call.Call, results: dict[str, Any], names: tuple[str, ...], options: dict[str, Any], **traced: Any
 ) -> tuple[_kernel.Kernel, list[Any]]:
     problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names)
     views = [] if _cuda.is_target(call.target) else [*results.values()]
@@ -187,13 +187,13 @@ def _kernel_of(
     return api.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *functions.arrays, *results.values()]
 
 
-def _rows(call: api.Call) -> tuple[int, ...]:
+def _rows(call: _call.Call) -> tuple[int, ...]:
     """The shape of what there is of each row."""
     b, hq, sq = call.problem.sizes.scores[:3]
     return (hq, sq) if call.problem.layout == "varlen" else (b, hq, sq)
 
 
-def with_sums(call: api.Call, saved: dict[str, Any], **traced: Any) -> dict[str, Any]:
+def with_sums(call: _call.Call, saved: dict[str, Any], **traced: Any) -> dict[str, Any]:
     """What was saved, with the terms of lse where it was one number and large."""
 
     def forward() -> tuple[Any, Any]:
@@ -244,7 +244,7 @@ def vjp(
 ) -> tuple[Any, Pullback[TensorT]]: ...
 
 
-@_checks.explains_options(OPTIONS)
+@_signatures.explains_options(OPTIONS)
 def vjp(
     q: TensorT, k: Tensor, v: Tensor, *, grad: Sequence[str] = ALWAYS, return_lse: bool = False, **options: Any
 ) -> tuple[Any, Callable[..., dict[str, TensorT]]]:
@@ -307,7 +307,7 @@ def varlen_vjp(
 ) -> tuple[Any, Pullback[TensorT]]: ...
 
 
-@_checks.explains_options(PACKED_OPTIONS)
+@_signatures.explains_options(PACKED_OPTIONS)
 def varlen_vjp(
     q: TensorT,
     k: Tensor,

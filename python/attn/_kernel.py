@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _background, _checks, _cuda, _device, _disk_cache, _library, _plan, _tensor
+from attn import _background, _checks, _cuda, _device, _disk_cache, _library, _plan, _signatures, _tensor
 from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
@@ -275,7 +275,7 @@ class Kernel:
         _tensor.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def compile(  # noqa: A001 - shadows a builtin on purpose
     source: str | Path,
     target: str = "host",

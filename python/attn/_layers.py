@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _lse, _problem, _tensor, _text, api
+from attn import _checks, _cuda, _lse, _problem, _signatures, _tensor, _text, api
 from attn._types import Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def multi_head(
     x: TensorT,
     w_q: Tensor,
@@ -80,7 +80,7 @@ def multi_head(
     return api.compiled(text, target)(*named.values())
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def merge(
     out1: TensorT,
     lse1: Tensor | tuple[Tensor, Tensor],

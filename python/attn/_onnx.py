@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attn import _checks, _kernel, _library
+from attn import _checks, _kernel, _library, _signatures
 from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
@@ -78,7 +78,7 @@ class OnnxKernel:
         return self.kernel(*(given[name] for name in wanted), out=out)
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def from_onnx(
     model: str | Path | bytes | ModelProto,
     node: str | None = None,

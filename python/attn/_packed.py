@@ -6,7 +6,7 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _checks, _cuda, _problem, _tensor, api
+from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, api
 from attn._options import Packed
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
@@ -104,7 +104,7 @@ def varlen_sdpa(
 ) -> TensorT | tuple[TensorT, ...]: ...
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def varlen_sdpa(
     q: TensorT,
     k: Tensor,
@@ -154,16 +154,16 @@ def varlen_sdpa(
     return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
 
 
-def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> api.Call:
+def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> _call.Call:
     """A call of `varlen_sdpa`, which has these options, but for functions."""
     # In the order of the kernel.
-    named = {"q": q, "k": k, "v": v} | {x: options.pop(x, None) for x in api.ARRAYS if x in PACKED_ARRAYS}
+    named = {"q": q, "k": k, "v": v} | {x: options.pop(x, None) for x in _call.ARRAYS if x in PACKED_ARRAYS}
     named, tensors = _cuda.split(target, named | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
     are_same = cu_seqlens_q is cu_seqlens_k
     problem, others, longest = prepare_packed(named, is_known=tensors is None, are_same=are_same, **options)
     arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))] if tensors is None else []
-    inputs = [*arrays, *others] if tensors is None else [*tensors, *api.numbers_of(problem, others)]
-    return api.Call(problem, longest, inputs, target)
+    inputs = [*arrays, *others] if tensors is None else [*tensors, *_call.numbers_of(problem, others)]
+    return _call.Call(problem, longest, inputs, target)
 
 
 def prepare_packed(
@@ -216,9 +216,9 @@ def prepare_packed(
         log_sum=_checks.flag("return_log_sum", return_log_sum),
         **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
     )
-    sinks = [] if sink is None else [api.as_sink(sink, problem)]
+    sinks = [] if sink is None else [_call.as_sink(sink, problem)]
     # How long sequences on a device are is not known: as long as all rows.
     lengths = (int(np.diff(rows).max()), int(np.diff(keys).max())) if is_known else (sizes.sq, sizes.sk)
-    integers = [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
-    others = [*sinks, *scales, *integers, *api.as_scale(scale, problem)]
+    integers = [_call.as_i32(x) for x in (*_call.offsets(causal, align), rows, keys)]
+    others = [*sinks, *scales, *integers, *_call.as_scale(scale, problem)]
     return problem, others, (sizes.b, sizes.hq, *lengths)

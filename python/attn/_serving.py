@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _checks, _cuda, _problem, _tensor, _text, api
+from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, _text, api
 from attn._options import Paged
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
@@ -106,7 +106,7 @@ def paged_sdpa(
 ) -> TensorT | tuple[TensorT, ...]: ...
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def paged_sdpa(
     q: TensorT,
     k_cache: Tensor,
@@ -175,10 +175,10 @@ def paged(
     target: str,
     page_layout: str = "nhd",
     **options: Any,
-) -> api.Call:
+) -> _call.Call:
     """A call of `paged_sdpa`, which has these options, but for functions."""
     # In the order of the kernel, the block table last.
-    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, **{name: options.pop(name, None) for name in api.ARRAYS}}
+    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, **{name: options.pop(name, None) for name in _call.ARRAYS}}
     named |= {"kv_lengths": kv_lengths, "block_table": block_table}
     named, tensors = _cuda.split(target, named)
     arrays = {name: _tensor.as_array(name, named.pop(name)) for name in ("q", "k_cache", "v_cache")}
@@ -207,7 +207,7 @@ def paged(
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))
         for x in (arrays["k_cache"], arrays["v_cache"])
     )
-    problem, others = api.prepare(
+    problem, others = _call.prepare(
         arrays["q"],
         k,
         v,
@@ -216,9 +216,9 @@ def paged(
         **options,
     )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
-    numbers = api.numbers_of(problem, others)
-    inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], api.as_i32(table)]
-    return api.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
+    numbers = _call.numbers_of(problem, others)
+    inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], _call.as_i32(table)]
+    return _call.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
 
 
 def _check_dynamic(problem: _problem.Problem) -> None:
@@ -232,7 +232,7 @@ def _check_dynamic(problem: _problem.Problem) -> None:
         )
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def kv_append(
     cache: TensorT,
     new: Tensor,
@@ -289,5 +289,5 @@ def kv_append(
     strided = [name for name, x in (("new", rows), ("cache", old)) if not tensors and _tensor.is_view(x)]
     element, pages = CACHE_TYPES[rows.dtype.name], None if table is None else table.shape
     text = _text.kv_append(old.shape, rows.shape, element, pages, page_layout, strided)
-    inputs = [new, api.as_i32(where)] if table is None else [new, api.as_i32(where), api.as_i32(table)]
+    inputs = [new, _call.as_i32(where)] if table is None else [new, _call.as_i32(where), _call.as_i32(table)]
     return api.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)

@@ -16,7 +16,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _gradients, _library, _lse, _manifest, _packed, _problem, _serving, _tensor, api
+from attn import (
+    _call,
+    _checks,
+    _cuda,
+    _gradients,
+    _library,
+    _lse,
+    _manifest,
+    _packed,
+    _problem,
+    _serving,
+    _signatures,
+    _tensor,
+    api,
+)
 from attn._types import Integers, Tensor, TensorT
 
 Array = npt.NDArray[Any]
@@ -149,7 +163,7 @@ class Library:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
         _check_keywords("sdpa", options, OPTIONS)
-        return self._run_call(api.dense(q, k, v, self._kind, **options), options, q, stream)
+        return self._run_call(_call.dense(q, k, v, self._kind, **options), options, q, stream)
 
     def varlen_sdpa(
         self,
@@ -212,7 +226,7 @@ class Library:
         """
         _check_keywords("sdpa_backward", options, OPTIONS - _gradients.RETURNED)
         names = _checks.gradients(grad)
-        call = api.dense(q, k, v, self._kind, **options)
+        call = _call.dense(q, k, v, self._kind, **options)
         problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
         row_max, log_sum = _lse.terms(lse)
         saved = {"out": out, "max": row_max, "log_sum": log_sum, "dout": dout} | (
@@ -224,7 +238,7 @@ class Library:
         gradients = {x["name"].removeprefix("d"): y for x, y in zip(entry.outputs, results, strict=True)}
         return {name: gradients[name] for name in names}
 
-    def _run_call(self, call: api.Call, options: dict[str, Any], model: Any, stream: Any) -> Any:
+    def _run_call(self, call: _call.Call, options: dict[str, Any], model: Any, stream: Any) -> Any:
         words = self._get_words(call.problem, options)
         return _alone(self._run(words, call.inputs, model=model, line=call.problem.line(), stream=stream)[1])
 
@@ -322,7 +336,7 @@ def _check_keywords(function: str, given: Iterable[str], known: frozenset[str]) 
             f"Library.{function}() has no keyword {name!r}, as it compiles nothing; leave it out, or call "
             f"attn.{function}"
         )
-    _checks.keywords(f"Library.{function}", given, sorted(known))
+    _signatures.keywords(f"Library.{function}", given, sorted(known))
 
 
 def _alone(results: tuple[Any, ...]) -> Any:

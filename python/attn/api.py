@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import numbers
-from typing import Any, Literal, NamedTuple, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _kernel, _lengths, _library, _problem, _tensor, _trace
+from attn import _call, _checks, _cuda, _kernel, _library, _signatures, _tensor
 from attn._cache import MAX_KERNELS, KernelCache
 from attn._options import Dense
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
@@ -19,8 +19,6 @@ from attn._words import Words
 Array = npt.NDArray[Any]
 
 kernels = KernelCache()
-# The arguments beside q, k and v that may be arrays, in the order of kernels.
-ARRAYS = ("bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal", "align")
 
 
 @overload
@@ -121,7 +119,7 @@ def sdpa(
 ) -> TensorT | tuple[TensorT, ...]: ...
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def sdpa(
     q: TensorT,
     k: Tensor,
@@ -207,7 +205,7 @@ def sdpa(
     """
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
-    has_arrays = any(x is not None for x in given) or bool(offsets(causal, align)) or hasattr(scale, "__dlpack__")
+    has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
         inputs, types = _plain_inputs(target, {"q": q, "k": k, "v": v})
         plain = (scale, causal, align, layout, heads, return_lse, return_weights, return_max, return_log_sum, dynamic)
@@ -240,7 +238,7 @@ def prepared(
     **options: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
     """The kernel of a call of `sdpa`, and what it takes."""
-    call = dense(q, k, v, target, **options)
+    call = _call.dense(q, k, v, target, **options)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return compiled(source, target), [*call.inputs, *traced.arrays]
 
@@ -273,11 +271,11 @@ def _plain_kernel(
     """The kernel of a call of q, k and v of these types and shapes, and no other array: what follows is done once.
 
     Raises:
-      TypeError: an option cannot be hashed; otherwise as `prepare`.
+      TypeError: an option cannot be hashed; otherwise as `_call.prepare`.
     """
     strided = any(is_view for _, _, is_view in types)
     arrays = [np.broadcast_to(np.empty((), dtype), shape) for shape, dtype, _ in types]
-    problem, _ = prepare(
+    problem, _ = _call.prepare(
         *arrays,
         scale=scale,
         causal=causal,
@@ -290,124 +288,13 @@ def _plain_kernel(
         return_log_sum=return_log_sum,
         **{name: value for name, _, value in words},
     )
-    call = Call(dataclasses.replace(problem, strided=strided), problem.sizes.scores, [], target)
+    call = _call.Call(dataclasses.replace(problem, strided=strided), problem.sizes.scores, [], target)
     return compiled(call.traced(None, None, dynamic=dynamic)[0], target)
-
-
-class Call(NamedTuple):
-    """A call that is ready for its kernel.
-
-    Attributes:
-      problem: what the kernel is compiled for, without functions, with the sizes of this call.
-      scores: below what the indices of functions run, (B, Hq, Sq, Sk).
-      inputs: what the kernel takes before captured arrays: NumPy arrays, or for a GPU arrays on a device.
-      target: of the kernel.
-    """
-
-    problem: _problem.Problem
-    scores: tuple[int, ...]
-    inputs: list[Any]
-    target: str
-
-    def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool | None) -> tuple[str, _trace.Traced]:
-        """The source of the kernel, and its functions, traced.
-
-        Args:
-          score_mod, mask_mod: as in `sdpa`; or both together, traced before.
-          dynamic: leave the sizes open; None where they change.
-        """
-        problem = self.problem
-        if not _cuda.is_target(self.target) and any(_tensor.is_view(x) for x in self.inputs):
-            problem = dataclasses.replace(problem, strided=True)
-        is_traced = isinstance(score_mod, _trace.Traced)  # as attn.torch and attn.jax have functions
-        if problem.sizes.b == 0 or (dynamic is not None and _checks.flag("dynamic", dynamic)):
-            problem = problem.with_dynamic_sizes()  # no kernel is compiled for an empty batch alone
-        elif dynamic is None:
-            problem = _lengths.seen.serve(problem, self.target, score_mod.regions.form if is_traced else "")
-        if is_traced:
-            return problem.text(score_mod.regions.fill(problem.open_sizes())), score_mod
-        result = _trace.trace(
-            score_mod,
-            mask_mod,
-            self.scores,
-            problem.score_dtype,
-            open_indices=problem.open_indices(),
-            is_on_device=_cuda.is_target(self.target),
-        )
-        return problem.text(result.regions.text), result
-
-
-def dense(q: Any, k: Any, v: Any, target: str, **options: Any) -> Call:
-    """A call of `sdpa`, which has these options, but for functions."""
-    # In the order of the kernel: dense tensors, lengths, scales, offsets; numbers come after.
-    named = {"q": q, "k": k, "v": v} | {name: options.pop(name, None) for name in ARRAYS}
-    named, tensors = _cuda.split(target, named)
-    arrays = [_tensor.as_array(name, named.pop(name)) for name in "qkv"]
-    problem, others = prepare(*arrays, **named, **options)
-    inputs = [*arrays, *others] if tensors is None else [*tensors, *numbers_of(problem, others)]
-    return Call(problem, problem.sizes.scores, inputs, target)
-
-
-def prepare(
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    bias: Any = None,
-    mask: Any = None,
-    sink: Any = None,
-    dropout: Any = None,
-    **structure: Any,
-) -> tuple[_problem.Problem, list[Array]]:
-    """The problem of a call, and what its kernel takes after q, k, v, in order: tensors, then numbers.
-
-    `structure` is as in `_problem.of`.
-    """
-    named = {"bias": bias, "mask": mask, "sink": sink}
-    dense: dict[str, Any] = {name: _tensor.as_array(name, x) for name, x in named.items() if x is not None}
-    problem = _problem.of(q, k, v, **dense, dropout=dropout, **structure)
-    if sink is not None:
-        dense["sink"] = as_sink(dense["sink"], problem)
-    lengths = [x for x in (structure.get("q_lengths"), structure.get("kv_lengths")) if x is not None]
-    sizes, given = problem.sizes, (structure.get("k_scale"), structure.get("v_scale"))
-    scales = _problem.key_scales(problem.kv, *given, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))
-    starts = offsets(structure.get("causal"), structure.get("align"))
-    integers = [*map(as_i32, lengths), *scales, *map(as_i32, starts)]
-    words = [] if dropout is None else _checks.dropout(dropout)[1:]
-    seeds = [np.asarray(word, np.uint64).view(np.int64) for word in words]
-    return problem, [*dense.values(), *integers, *seeds, *as_scale(structure.get("scale"), problem)]
 
 
 def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:
     """The kernel of a problem or an IR file, that of this name or the first, from the cache."""
     return kernels.get((source, target, name), lambda: _kernel.compile(source, target, name=name))
-
-
-def as_i32(value: Any) -> Array:
-    """Integers as kernels take them; their range is checked before."""
-    return np.asarray(value).astype(np.int32)
-
-
-def as_sink(sink: Any, problem: _problem.Problem) -> Array:
-    """Sinks, checked, in the type of the scores, whatever float type they have."""
-    array = _checks.sink(_tensor.as_array("sink", sink), problem.sizes.hq)
-    return array.astype(np.float64 if problem.score_dtype == "f64" else np.float32)
-
-
-def as_scale(scale: Any, problem: _problem.Problem) -> list[Array]:
-    """A scale that is an argument, in the type of the scores; nothing where it is none."""
-    array = _tensor.as_scalar("scale", scale)
-    return [] if array is None else [array.astype(np.float64 if problem.score_dtype == "f64" else np.float32)]
-
-
-def numbers_of(problem: _problem.Problem, others: list[Array]) -> list[Array]:
-    """What a kernel takes by value, of what it takes after q, k and v."""
-    return others[len(others) - problem.numbers :]
-
-
-def offsets(*alignments: Any) -> list[Any]:
-    """The one alignment that is an array of offsets, if any."""
-    return [x for x in alignments if x is not None and not isinstance(x, str)]
 
 
 def targets() -> list[str]:

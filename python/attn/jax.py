@@ -7,26 +7,21 @@ docs/Training.md has an example.
 
 from __future__ import annotations
 
-import ctypes
-import dataclasses
 import functools
-import hashlib
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 try:
     import jax
-    import jax.extend.core
-    import jax.interpreters.mlir
     import jax.numpy as jnp
 except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _kernel, _library, _packed, _tensor, _trace, _words, api
+from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
+from attn._xla import Call
 
-TARGET = "attn_call"
 # The tensors of a call that have a gradient.
 DIFFERENTIABLE = ("q", "k", "v", "bias", "sink", "scale")
 UNBATCHED = ("sink", "scale")  # of a vmapped one each entry is a call of its own
@@ -35,24 +30,6 @@ SECOND_ORDER = (
     "expected a gradient of first order of attn.jax.sdpa, found one of second order: its backward has no gradient of "
     "its own; write the attention by jax.numpy where such gradients are needed"
 )
-
-
-class _Call(NamedTuple):
-    """All of a call but its arrays.
-
-    Attributes:
-      names: of the tensors; behind them stands what functions read, of `regions.names`.
-    """
-
-    names: tuple[str, ...]
-    options: tuple[tuple[str, Any], ...]
-    regions: _trace.Regions = _trace.Regions()
-    grad: tuple[str, ...] = ()
-    has_dlse: bool = False
-
-    def named(self, arrays: tuple[Any, ...]) -> dict[str, Any]:
-        """The tensors by name, without those that functions read."""
-        return dict(zip(self.names, arrays, strict=False))
 
 
 def sdpa(
@@ -107,7 +84,7 @@ def sdpa(
     return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
 
 
-sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
+sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
 
 
 def varlen_sdpa(
@@ -154,7 +131,7 @@ def varlen_sdpa(
     return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
 
 
-varlen_sdpa.__doc__ = _checks.with_words(varlen_sdpa.__doc__)
+varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
 
 
 def _offsets(causal: Any, align: Any) -> Any:
@@ -172,7 +149,7 @@ def _arguments(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The tensors of a call in the order of its kernel, and all else."""
     if not words.keys() <= _words.FORMS.keys():
-        _checks.keywords(f"attn.jax.{function}", words, _checks.known(globals()[function]))
+        _signatures.keywords(f"attn.jax.{function}", words, _signatures.known(globals()[function]))
     tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
     if "sink" in tensors:
         tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
@@ -192,12 +169,12 @@ def _apply(
     return_max: bool,
 ) -> Any:
     """What a call returns; `scores` are below what the indices of its functions run."""
-    _register()
+    _xla.register()
     traced = _trace.Traced()
     if score_mod is not None or mask_mod is not None:
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
         traced = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
-    call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
+    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
     out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *traced.arrays))
     rows = [lse] if _checks.flag("return_lse", return_lse) else []
     rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
@@ -251,11 +228,11 @@ def _constant(array: Any) -> jax.Array:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _differentiable(call: _Call, arrays: tuple[Any, ...]) -> Any:
+def _differentiable(call: Call, arrays: tuple[Any, ...]) -> Any:
     return _operator(call)(*arrays)
 
 
-def _forward(call: _Call, arrays: tuple[Any, ...]) -> Any:
+def _forward(call: Call, arrays: tuple[Any, ...]) -> Any:
     values = tuple(x.value for x in arrays)
     names = (*call.names, *call.regions.names)
     known = (*DIFFERENTIABLE, *call.regions.differentiable)
@@ -264,7 +241,7 @@ def _forward(call: _Call, arrays: tuple[Any, ...]) -> Any:
     return results, (values, results, wanted)
 
 
-def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
+def _backward(call: Call, saved: Any, cotangents: Any) -> Any:
     values, (out, _, row_max, log_sum), wanted = saved
     dout, dlse, *_ = cotangents  # the terms of lse come behind stop_gradient
     has_dlse = not isinstance(dlse, jax.custom_derivatives.SymbolicZero)
@@ -285,11 +262,11 @@ _differentiable.defvjp(_forward, _backward, symbolic_zeros=True)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _first_order(call: _Call, arrays: tuple[Any, ...]) -> Any:
+def _first_order(call: Call, arrays: tuple[Any, ...]) -> Any:
     return _operator(call)(*arrays)
 
 
-def _refuse(call: _Call, *_: Any) -> Any:
+def _refuse(call: Call, *_: Any) -> Any:
     raise NotImplementedError(SECOND_ORDER)
 
 
@@ -300,9 +277,9 @@ _first_order.defvjp(lambda call, arrays: (_first_order(call, arrays), None), _re
 
 
 @functools.cache
-def _operator(call: _Call) -> Any:
+def _operator(call: Call) -> Any:
     """The function of arrays that a call is: a custom call, with a rule for vmap."""
-    operator = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_run, call)))
+    operator = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_xla.run, call)))
 
     def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
         folded = _fold(call, size, is_batched, arrays)
@@ -322,7 +299,7 @@ def _operator(call: _Call) -> Any:
     return operator
 
 
-def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...]) -> list[Any] | None:
+def _fold(call: Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...]) -> list[Any] | None:
     """The arrays with the new dimension, which is their first, in their batch; None where that is not the same call."""
     named, batched = call.named(arrays), call.named(tuple(is_batched))
     is_packed = "cu_seqlens_q" in named
@@ -353,115 +330,3 @@ def _each(operator: Any, is_batched: list[bool], arrays: tuple[Any, ...]) -> Any
         return operator(*[next(entries) if has_dim else x for x, has_dim in zip(arrays, is_batched, strict=True)])
 
     return jax.lax.map(one, [x for x, has_dim in zip(arrays, is_batched, strict=True) if has_dim])
-
-
-def _run(call: _Call, *arrays: Any) -> Any:
-    """The custom call of a kernel that is compiled for these shapes."""
-    kernel, name = _compile(call, tuple((x.shape, np.dtype(x.dtype)) for x in arrays))
-    shapes = kernel.new_shapes(list(arrays))
-    types = [
-        jax.ShapeDtypeStruct(tuple(shape), _tensor.dtype(x["dtype"]))
-        for shape, x in zip(shapes, kernel.outputs, strict=True)
-    ]
-
-    def on_cpu(*arrays: Any) -> Any:
-        return tuple(_custom_call.bind(*arrays, types=tuple(types), kernel=name))
-
-    def elsewhere(*arrays: Any) -> Any:
-        return tuple(_elsewhere.bind(*arrays, types=tuple(types)))
-
-    return tuple(jax.lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere))
-
-
-# The custom call. It holds the name that this process has its kernel by.
-_custom_call = jax.extend.core.Primitive("attn_call")
-_custom_call.multiple_results = True
-_custom_call.def_abstract_eval(lambda *_, types, kernel: [jax.core.ShapedArray(x.shape, x.dtype) for x in types])
-EXPORT = (
-    "expected attn.jax.sdpa in a program of this process, found one for jax.export: its custom call has a kernel "
-    "that is in the memory of this process alone; export the function with jax.nn.dot_product_attention in its place, "
-    "or compile the kernel by attnc and call it where the program runs"
-)
-
-
-def _lower(context: Any, *arrays: Any, types: Any, kernel: str) -> Any:
-    if context.module_context.lowering_parameters.for_export:
-        raise NotImplementedError(EXPORT)
-    return jax.ffi.ffi_lowering(TARGET)(context, *arrays, kernel=kernel)
-
-
-jax.interpreters.mlir.register_lowering(_custom_call, _lower, platform="cpu")
-
-# What a call is on any other platform: nothing that can be lowered.
-_elsewhere = jax.extend.core.Primitive("attn_call_on_the_cpu_alone")
-_elsewhere.multiple_results = True
-_elsewhere.def_abstract_eval(lambda *_, types: [jax.core.ShapedArray(x.shape, x.dtype) for x in types])
-
-
-def _refuse_platform(context: Any, *_: Any, **__: Any) -> Any:
-    platforms = " and ".join(context.module_context.platforms)
-    raise NotImplementedError(
-        f"expected attn.jax.sdpa to be compiled for the platform cpu, found {platforms}: it has no custom call there; "
-        'move the arrays, as by jax.device_put(q, jax.devices("cpu")[0]), or call attn.sdpa(…, target="sm_90a") '
-        "outside of jax.jit"
-    )
-
-
-jax.interpreters.mlir.register_lowering(_elsewhere, _refuse_platform)
-
-
-@functools.cache
-def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tuple[_kernel.Kernel, str]:
-    """The kernel of a call, and the name that the handler has it by.
-
-    It is kept for ever, as are the programs that XLA has compiled with its name.
-    """
-    named = call.named(tuple(np.broadcast_to(np.zeros((), dtype), shape) for shape, dtype in types))
-    options = dict(call.options)
-    offsets = named.pop("offsets", None)
-    for name in ("causal", "align"):
-        if options.get(name) == "offsets":
-            options[name] = offsets
-    for lengths in ("q_lengths", "kv_lengths"):
-        if lengths in named:  # no value is known
-            named[lengths] = named[lengths].view(_tensor.StandIn)
-    scale = named.pop("scale", None)
-    if scale is not None:
-        options["scale"] = scale
-    returned = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), not call.grad)
-    if "cu_seqlens_q" in named:
-        named |= {name: options.pop(name, None) for name in ("causal", "align")}
-        problem, _, scores = _packed.prepare_packed(named, **options, **returned, is_known=False)
-    else:
-        q, k, v = (named.pop(name) for name in "qkv")
-        problem, _ = api.prepare(q, k, v, **named, **options, **returned)
-        scores = problem.sizes.scores
-    if call.grad:
-        problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)
-    prepared = api.Call(problem, scores, [], "host")
-    # A kernel for any number of sequences takes no offset of each.
-    has_offsets = "offset" in (problem.causal, problem.align)
-    dynamic = False if problem.layout == "varlen" and has_offsets else None
-    source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=dynamic)
-    kernel = api.compiled(source, "host", "sdpa_backward" if call.grad else None)
-    name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()
-    _library.load().attn_xla_register(name.encode(), kernel._module, kernel.name.encode())
-    return kernel, name
-
-
-@functools.cache
-def _register() -> None:
-    """Registers the handler with JAX, once.
-
-    Raises:
-      ImportError: libattn was built without it.
-    """
-    library = _library.load()
-    if not hasattr(library, "attn_xla_call"):
-        raise ImportError(
-            "expected libattn with attn_xla_call, which attn.jax calls, found one that was built without jaxlib's "
-            "headers; run scripts/setup.sh, or install attn from its wheel"
-        )
-    library.attn_xla_register.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_char_p]
-    library.attn_xla_register.restype = None
-    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.attn_xla_call), platform="cpu")

@@ -9,6 +9,7 @@ from jax.test_util import check_grads
 
 import attn
 import attn.jax as aj
+from attn import _xla
 
 jax.config.update("jax_enable_x64", True)
 
@@ -182,7 +183,7 @@ def test_it_is_one_custom_call_that_names_its_kernel(rng):
     arrays = draw(rng)
     lowered = jax.jit(lambda *x: aj.sdpa(*x)).lower(*arrays)
     assert lowered.as_text().count("stablehlo.custom_call") == 1
-    assert f"custom_call @{aj.TARGET}" in lowered.as_text()
+    assert f"custom_call @{_xla.TARGET}" in lowered.as_text()
     np.testing.assert_array_equal(lowered.compile()(*arrays), aj.sdpa(*arrays))
 
 
@@ -194,8 +195,8 @@ def test_a_length_that_is_too_large_is_refused_when_it_runs(rng):
 
 def test_a_kernel_of_another_process_is_an_error():
     """As a program that XLA kept on disk would name it."""
-    call = jax.ffi.ffi_call(aj.TARGET, [jax.ShapeDtypeStruct((1,), np.float32)])
-    aj._register()
+    call = jax.ffi.ffi_call(_xla.TARGET, [jax.ShapeDtypeStruct((1,), np.float32)])
+    _xla.register()
     with pytest.raises(Exception, match="expected a kernel of attn that this process has compiled, found 'another'"):
         jax.block_until_ready(call(jnp.zeros(1, np.float32), kernel="another"))
 
@@ -285,7 +286,7 @@ def test_an_exported_program_is_refused_by_name(rng):
     q, k, v = draw(rng)
     function = jax.jit(lambda *x: aj.sdpa(*x))
     function(q, k, v)
-    checks = [jax.export.DisabledSafetyCheck.custom_call(aj.TARGET)]
+    checks = [jax.export.DisabledSafetyCheck.custom_call(_xla.TARGET)]
     for disabled in ([], checks):
         with pytest.raises(NotImplementedError, match=r"expected attn.jax.sdpa in a program of this process"):
             jax.export.export(function, disabled_checks=disabled)(q, k, v)

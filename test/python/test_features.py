@@ -3,7 +3,7 @@
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from attn import api
+from attn import _call
 from features import FEATURES, make
 from helpers import TYPES, Shape, check
 
@@ -24,8 +24,8 @@ def source(tensors, options):
     """The problem line, and below it the regions of traced functions, as attn.sdpa compiles it."""
     options = dict(options)
     dynamic, mods = options.pop("dynamic", False), [options.pop(name, None) for name in ("score_mod", "mask_mod")]
-    problem, _ = api.prepare(*tensors, **options, return_lse=True)
-    return api.Call(problem, problem.sizes.scores, [], "host").traced(*mods, dynamic=dynamic)[0]
+    problem, _ = _call.prepare(*tensors, **options, return_lse=True)
+    return _call.Call(problem, problem.sizes.scores, [], "host").traced(*mods, dynamic=dynamic)[0]
 
 
 @settings(max_examples=MAX_EXAMPLES)

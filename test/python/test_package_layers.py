@@ -10,7 +10,7 @@ import attn
 PACKAGE = Path(attn.__file__).parent
 REFERENCE = PACKAGE / "reference"
 # What both may use: shapes and keywords of a call, what functions capture, and how these compute.
-SHARED = {"_capture", "_checks", "_tensor", "_types", "_wide", "reference"}
+SHARED = {"_capture", "_checks", "_signatures", "_tensor", "_types", "_wide", "reference"}
 
 
 def imports(file):
@@ -44,7 +44,7 @@ T = typing.TypeVar("T", bound=np.generic)
 npt.NDArray = typing_extensions.TypeAliasType("NDArray", np.ndarray[typing.Any, np.dtype[T]], type_params=(T,))
 import attn
 for module in pkgutil.walk_packages(attn.__path__, "attn."):
-    if module.name.split(".")[1] not in ("__main__", "torch", "jax"):
+    if module.name.split(".")[1] not in ("__main__", "torch", "jax", "_xla"):
         importlib.import_module(module.name)
 """
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks
+from attn import _capture, _checks, _signatures
 from attn.reference import _chain, _dual, _forward
 from attn.reference._chain import apply
 from attn.reference._chain_backward import (
@@ -78,7 +78,7 @@ def sdpa_backward(
         `sdpa`.
       TypeError: as in `sdpa`; or score_mod has a function without a derivative.
     """
-    _checks.keywords("sdpa_backward", options, KEYWORDS)
+    _signatures.keywords("sdpa_backward", options, KEYWORDS)
     grad = _checks.gradients(grad)
     narrow = [x for x, array in (("k", k), ("v", v)) if np.asarray(array).dtype.itemsize == 1]
     _check_names(grad, options, narrow)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks, _tensor
+from attn import _capture, _checks, _signatures, _tensor
 from attn._types import Alignment, Integers, MaskMod, ScoreMod
 from attn.reference import _chain
 from attn.reference._chain import apply, scores, softmax_terms
@@ -50,7 +50,7 @@ class Steps(NamedTuple):
         return self.max + self.log_sum
 
 
-@_checks.explains_arguments
+@_signatures.explains_arguments
 def sdpa(
     q: npt.ArrayLike,
     k: npt.ArrayLike,

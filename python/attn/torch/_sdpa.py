@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import torch
 
-from attn import _checks, _words
+from attn import _signatures, _words
 from attn._words import Words
 from attn.torch import _broadcast, _context, _eager, _functions, _nested, _proxies, _regions
 from attn.torch._ops import NO_BOUND, Call
@@ -96,7 +96,7 @@ def sdpa(
         other = "attn_mask" if causal is None else "causal"
         raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     if not words.keys() <= _words.FORMS.keys():
-        _checks.keywords("attn.torch.sdpa", words, _checks.known(sdpa))
+        _signatures.keywords("attn.torch.sdpa", words, _signatures.known(sdpa))
     q, k, v, lead = _broadcast.operands(query, key, value, enable_gqa)
     mask = None
     if attn_mask is not None:
@@ -149,7 +149,7 @@ def sdpa(
     return made if len(made) > 1 else made[0]
 
 
-sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
+sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
 
 
 def _integers(value: Any, device: torch.device) -> Tensor | None:

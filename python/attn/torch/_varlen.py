@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn import _checks, _words
+from attn import _signatures, _words
 from attn._words import Words
 from attn.torch import _batches, _context, _ops, _place
 from attn.torch._ops import KINDS, NO_BOUND, Results
@@ -221,7 +221,7 @@ def varlen_sdpa(
     """
     _context.check(q, k, v, sink)
     if not words.keys() <= _words.FORMS.keys():
-        _checks.keywords("attn.torch.varlen_sdpa", words, _checks.known(varlen_sdpa))
+        _signatures.keywords("attn.torch.varlen_sdpa", words, _signatures.known(varlen_sdpa))
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
     call = Call(
@@ -239,7 +239,7 @@ def varlen_sdpa(
     return (made.out, *rows) if rows else made.out
 
 
-varlen_sdpa.__doc__ = _checks.with_words(varlen_sdpa.__doc__)
+varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
 
 
 def _integers(value: Any, q: Tensor) -> Tensor:
