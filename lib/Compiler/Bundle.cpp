@@ -104,26 +104,32 @@ static Error checkUnique(ArrayRef<LibraryGroup> groups) {
   return Error::success();
 }
 
-Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants, const BundleOptions &options,
-                               raw_ostream &diagnostics) {
+/// The parts of each source, one a variant.
+static std::vector<Part> compileParts(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants,
+                                      const BundleOptions &options) {
   std::vector<Part> parts(sources.size() * variants.size());
   std::atomic<size_t> done = 0;
-  {
-    DefaultThreadPool pool(hardware_concurrency(options.jobs));
-    for (auto [i, part] : enumerate(parts))
-      pool.async([&, i = i, &part = part] {
-        raw_string_ostream os(part.diagnostics);
-        size_t variant = i % variants.size();
-        if (Error error =
-                compilePart(sources[i / variants.size()], variants[variant], options.compile, variant == 0, os, part))
-          os << "error: " << toString(std::move(error)) << "\n";
-        if (options.onProgress) {
-          const BundleSource &source = sources[i / variants.size()];
-          std::string name = source.problem.empty() ? source.name : source.problem;
-          options.onProgress(++done, parts.size(), name + " for " + variants[variant].target.name);
-        }
-      });
-  }
+  DefaultThreadPool pool(hardware_concurrency(options.jobs));
+  for (auto [i, part] : enumerate(parts))
+    pool.async([&, i = i, &part = part] {
+      raw_string_ostream os(part.diagnostics);
+      size_t variant = i % variants.size();
+      if (Error error =
+              compilePart(sources[i / variants.size()], variants[variant], options.compile, variant == 0, os, part))
+        os << "error: " << toString(std::move(error)) << "\n";
+      if (options.onProgress) {
+        const BundleSource &source = sources[i / variants.size()];
+        std::string name = source.problem.empty() ? source.name : source.problem;
+        options.onProgress(++done, parts.size(), name + " for " + variants[variant].target.name);
+      }
+    });
+  pool.wait();
+  return parts;
+}
+
+Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants, const BundleOptions &options,
+                               raw_ostream &diagnostics) {
+  std::vector<Part> parts = compileParts(sources, variants, options);
   Bundle bundle;
   std::vector<std::string> objects, entries;
   std::vector<size_t> numbers; // of the source of each kernel

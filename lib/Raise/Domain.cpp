@@ -194,19 +194,19 @@ AffineMap Domain::getMap(ArrayRef<DimKind> kinds, ArrayRef<AffineExpr> exprs) co
   return AffineMap::get(getNumDims(), 0, exprs, ctx).replaceDimsAndSymbols(positions, {}, numDims, 0);
 }
 
-FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex> indices, OperandRole role,
-                                    ArrayRef<DimKind> required) const {
-  Layout layout;
-  SmallVector<std::optional<unsigned>> pieces; // dimension of the match
+/// Cuts a tensor's dimensions into pieces; returns the dimension of the match that each is, none for one of size 1.
+static FailureOr<SmallVector<std::optional<unsigned>>> cutIntoPieces(const IterationSpace &space, RankedTensorType type,
+                                                                     ArrayRef<LinearIndex> indices, Layout &layout) {
+  SmallVector<std::optional<unsigned>> pieces;
   for (auto [index, size] : llvm::zip(indices, type.getShape())) {
-    std::optional<int64_t> extent = space->getExtent(index);
+    std::optional<int64_t> extent = space.getExtent(index);
     if (!extent || (*extent != size && !ShapedType::isDynamic(*extent) && !ShapedType::isDynamic(size)))
       return failure();
     ReassociationIndices group;
     for (const LinearIndex::Term &term : index.terms) {
       group.push_back(pieces.size());
       pieces.push_back(term.dim);
-      layout.pieceSizes.push_back(index.terms.size() == 1 ? size : space->getSize(term.dim));
+      layout.pieceSizes.push_back(index.terms.size() == 1 ? size : space.getSize(term.dim));
     }
     if (index.terms.empty()) {
       group.push_back(pieces.size());
@@ -215,6 +215,30 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
     }
     layout.tensorDims.push_back(group);
   }
+  return pieces;
+}
+
+/// Adds the pieces up to that of dimension `inner`, the next one behind piece `i`, to its group; false, with nothing
+/// changed, where another follows.
+static bool takeInner(ArrayRef<std::optional<unsigned>> pieces, unsigned inner, unsigned &i,
+                      ReassociationIndices &group) {
+  unsigned next = i + 1;
+  while (next < pieces.size() && !pieces[next])
+    ++next;
+  if (next == pieces.size() || *pieces[next] != inner)
+    return false;
+  while (i < next)
+    group.push_back(++i);
+  return true;
+}
+
+FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex> indices, OperandRole role,
+                                    ArrayRef<DimKind> required) const {
+  Layout layout;
+  auto cut = cutIntoPieces(*space, type, indices, layout);
+  if (failed(cut))
+    return failure();
+  ArrayRef<std::optional<unsigned>> pieces = *cut;
   bool canBeZero = role == OperandRole::Broadcast || role == OperandRole::SharedHead;
   SmallVector<unsigned> missing; // required dimensions of size 1
   for (DimKind kind : required)
@@ -238,19 +262,12 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
     const Dim &dim = dims[*position];
     ReassociationIndices group = {static_cast<int64_t>(i)};
     AffineExpr expr = getExpr(*position);
-    if (dim.size() == 2) {
-      if (*pieces[i] != dim[0])
+    if (dim.size() == 2 && *pieces[i] != dim[0])
+      return failure();
+    if (dim.size() == 2 && !takeInner(pieces, dim[1], i, group)) {
+      if (role != OperandRole::SharedHead || *position >= numBatch)
         return failure();
-      unsigned inner = i + 1;
-      while (inner < pieces.size() && !pieces[inner])
-        ++inner;
-      if (inner < pieces.size() && *pieces[inner] == dim[1]) {
-        while (i < inner)
-          group.push_back(++i);
-      } else if (role == OperandRole::SharedHead && *position < numBatch)
-        expr = expr.floorDiv(space->getSize(dim[1]));
-      else
-        return failure();
+      expr = expr.floorDiv(space->getSize(dim[1]));
     }
     // A plain operand's dimensions of size 1 in front of its first one go with that.
     bool isLeading = !layout.exprs.empty() && layout.exprs.size() == 1 && !canBeZero &&

@@ -75,6 +75,65 @@ static SetVector<Value> findColumns(scf::ForallOp forall) {
   return columns;
 }
 
+namespace {
+
+/// Arithmetic on numbers of heads, tiles and bytes, folded where they are constants.
+struct NumberBuilder {
+  OpBuilder &b;
+  Location loc;
+
+  Value constant(int64_t value) const { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value add(Value x, Value y) const { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+  Value subtract(Value x, Value y) const { return b.createOrFold<arith::SubIOp>(loc, x, y); }
+  Value multiply(Value x, Value y) const { return b.createOrFold<arith::MulIOp>(loc, x, y); }
+  Value divide(Value x, Value y) const { return b.createOrFold<arith::DivUIOp>(loc, x, y); }
+  Value divideUp(Value x, Value y) const { return b.createOrFold<arith::CeilDivUIOp>(loc, x, y); }
+  Value remainder(Value x, Value y) const { return b.createOrFold<arith::RemUIOp>(loc, x, y); }
+  Value min(Value x, Value y) const { return b.createOrFold<arith::MinUIOp>(loc, x, y); }
+  Value max(Value x, Value y) const { return b.createOrFold<arith::MaxUIOp>(loc, x, y); }
+  /// A grid has less than 2^31 blocks: 32 bits are enough.
+  Value narrow(Value x) const { return arith::IndexCastUIOp::create(b, loc, b.getI32Type(), x); }
+};
+
+/// Heads whose blocks run together.
+struct HeadGroup {
+  Value heads;
+  bool divides; ///< all groups have as many
+};
+
+} // namespace
+
+/// The bytes of all elements of `roots`, at least 1.
+static Value createBytes(const NumberBuilder &n, const SetVector<Value> &roots, const IRMapping &mapping) {
+  Value bytes = n.constant(0);
+  for (Value root : roots) {
+    Value memref = mapping.lookupOrDefault(root);
+    auto type = cast<MemRefType>(memref.getType());
+    Value size = n.constant(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      size = n.multiply(size, n.b.createOrFold<memref::DimOp>(n.loc, memref, dim));
+    bytes = n.add(bytes, size);
+  }
+  return n.max(bytes, n.constant(1));
+}
+
+/// As few groups as the cache allows, of a number of heads that differs little.
+static HeadGroup chooseGroup(const NumberBuilder &n, Value heads, Value bytes, const GpuInfo &gpu) {
+  Value inCache = n.divide(n.multiply(n.constant(getSharedCacheBytes(gpu)), heads), bytes);
+  inCache = n.max(inCache, n.constant(1));
+  Value most = n.divideUp(heads, n.max(n.divideUp(heads, inCache), n.constant(1)));
+  // By ptxas, groups that are all as large leave fewer instructions in the loops: they are chosen where they have at
+  // least half of the heads.
+  std::optional<int64_t> all = getConstantIntValue(heads), bound = getConstantIntValue(most);
+  if (!all || !bound || *all <= 0)
+    return {most, false};
+  int64_t divisor = *bound;
+  while (*all % divisor != 0)
+    --divisor;
+  bool divides = 2 * divisor >= *bound;
+  return {divides ? n.constant(divisor) : most, divides};
+}
+
 Value attn::nvvm::createRoundOfBlock(OpBuilder &b, scf::ForallOp forall, Value block, const IRMapping &mapping,
                                      const GpuInfo &gpu, bool turnsGroups) {
   if (forall.getRank() < 2 || !forall.isNormalized() || !hasUnevenTiles(forall))
@@ -83,65 +142,34 @@ Value attn::nvvm::createRoundOfBlock(OpBuilder &b, scf::ForallOp forall, Value b
   if (columns.empty())
     return block;
   Location loc = forall.getLoc();
-  auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
-  auto multiply = [&](Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); };
-  auto divide = [&](Value x, Value y) { return b.createOrFold<arith::DivUIOp>(loc, x, y); };
-  auto subtract = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); };
-  Value heads = number(1), tiles;
+  NumberBuilder n{b, loc};
+  Value heads = n.constant(1), tiles;
   for (OpFoldResult bound : forall.getMixedUpperBound()) {
     auto value = dyn_cast<Value>(bound);
     value = value ? mapping.lookupOrDefault(value) : getValueOrCreateConstantIndexOp(b, loc, bound);
-    heads = tiles ? multiply(heads, tiles) : heads;
+    heads = tiles ? n.multiply(heads, tiles) : heads;
     tiles = value;
   }
-  Value bytes = number(0);
-  for (Value root : columns) {
-    Value memref = mapping.lookupOrDefault(root);
-    auto type = cast<MemRefType>(memref.getType());
-    Value size = number(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      size = multiply(size, b.createOrFold<memref::DimOp>(loc, memref, dim));
-    bytes = b.createOrFold<arith::AddIOp>(loc, bytes, size);
-  }
-  bytes = b.createOrFold<arith::MaxUIOp>(loc, bytes, number(1));
-  // As few groups as the cache allows, of a number of heads that differs little.
-  Value inCache = divide(multiply(number(getSharedCacheBytes(gpu)), heads), bytes);
-  inCache = b.createOrFold<arith::MaxUIOp>(loc, inCache, number(1));
-  auto divideUp = [&](Value x, Value y) { return b.createOrFold<arith::CeilDivUIOp>(loc, x, y); };
-  Value groupHeads = divideUp(heads, b.createOrFold<arith::MaxUIOp>(loc, divideUp(heads, inCache), number(1)));
-  // By ptxas, groups that are all as large leave fewer instructions in the loops: they are chosen where they have at
-  // least half of the heads.
-  bool areEqual = false;
-  if (std::optional<int64_t> all = getConstantIntValue(heads), most = getConstantIntValue(groupHeads);
-      all && most && *all > 0) {
-    int64_t divisor = *most;
-    while (*all % divisor != 0)
-      --divisor;
-    areEqual = 2 * divisor >= *most;
-    if (areEqual)
-      groupHeads = number(divisor);
-  }
-  Value groups = divideUp(heads, groupHeads);
-  // A grid has less than 2^31 blocks: 32 bits are enough.
-  auto narrow = [&](Value x) -> Value { return arith::IndexCastUIOp::create(b, loc, b.getI32Type(), x); };
+  auto [groupHeads, divides] = chooseGroup(n, heads, createBytes(n, columns, mapping), gpu);
+  Value groups = n.divideUp(heads, groupHeads);
   Value one = arith::ConstantIntOp::create(b, loc, 1, 32), two = arith::ConstantIntOp::create(b, loc, 2, 32);
-  block = narrow(block);
-  groupHeads = narrow(groupHeads);
-  heads = narrow(heads);
-  tiles = narrow(tiles);
-  Value groupBlocks = multiply(groupHeads, tiles), group = divide(block, groupBlocks);
-  Value inGroup = subtract(block, multiply(group, groupBlocks)), firstHead = multiply(group, groupHeads);
+  block = n.narrow(block);
+  groupHeads = n.narrow(groupHeads);
+  heads = n.narrow(heads);
+  tiles = n.narrow(tiles);
+  Value groupBlocks = n.multiply(groupHeads, tiles), group = n.divide(block, groupBlocks);
+  Value inGroup = n.subtract(block, n.multiply(group, groupBlocks)), firstHead = n.multiply(group, groupHeads);
   // The last group may have fewer.
-  Value left = areEqual ? groupHeads : b.createOrFold<arith::MinUIOp>(loc, groupHeads, subtract(heads, firstHead));
-  Value tile = divide(inGroup, left), head = subtract(inGroup, multiply(tile, left));
+  Value left = divides ? groupHeads : n.min(groupHeads, n.subtract(heads, firstHead));
+  Value tile = n.divide(inGroup, left), head = n.subtract(inGroup, n.multiply(tile, left));
   if (turnsGroups && !isConstantIntValue(groups, 1)) {
     // tiles - 1 - tile, if the number of groups behind this one is odd
-    Value behind = subtract(subtract(narrow(groups), one), group);
-    Value isTurned = b.createOrFold<arith::RemUIOp>(loc, behind, two);
-    Value change = subtract(subtract(tiles, one), multiply(tile, two));
-    tile = b.createOrFold<arith::AddIOp>(loc, tile, multiply(isTurned, change));
+    Value behind = n.subtract(n.subtract(n.narrow(groups), one), group);
+    Value isTurned = n.remainder(behind, two);
+    Value change = n.subtract(n.subtract(tiles, one), n.multiply(tile, two));
+    tile = n.add(tile, n.multiply(isTurned, change));
   }
-  head = b.createOrFold<arith::AddIOp>(loc, firstHead, head);
-  Value round = b.createOrFold<arith::AddIOp>(loc, multiply(head, tiles), tile);
+  head = n.add(firstHead, head);
+  Value round = n.add(n.multiply(head, tiles), tile);
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), round);
 }

@@ -32,6 +32,15 @@ struct GradientStep {
   SmallVector<ProductOp> sums;
 };
 
+/// What a loop over columns copies each round: the input of each pack, and the lse of its rows where these are columns.
+struct ColumnLoop {
+  scf::ForOp loop;
+  SmallVector<unsigned> dims; ///< those of the inputs that are columns
+  std::optional<unsigned> lseDim;
+  SmallVector<Value> firstInputs; ///< of the first round, in front of the loop
+  Value firstLse;
+};
+
 class GradientCopies {
 public:
   GradientCopies(IRRewriter &rewriter, gpu::GPUFuncOp kernel)
@@ -187,48 +196,53 @@ private:
     return map.getResultPosition(getAffineDimExpr(position, map.getContext()));
   }
 
-  /// The columns of the loop's next round are copied while those of this one are multiplied. False, with nothing
-  /// changed, where the step is in no loop of its own over columns that follow each other.
+  /// Nothing, with no copy made, where the step is in no loop of its own over columns that follow each other.
+  std::optional<ColumnLoop> findLoop(ScoreGradientsOp op, ArrayRef<PackOp> packs) {
+    ColumnLoop columns;
+    scf::ForOp loop = columns.loop = dyn_cast<scf::ForOp>(op->getParentOp());
+    if (!loop || llvm::range_size(loop.getOps<ScoreGradientsOp>()) != 1 ||
+        getConstantIntValue(loop.getStep()) != schedule.getKeyTile())
+      return std::nullopt;
+    unsigned numBatch = getNumBatchDims(op);
+    b.setInsertionPoint(loop);
+    if (readsLse(op)) {
+      columns.lseDim = findDim(op.getLse(), attn::getMaps(op)[1], numBatch);
+      columns.firstLse = cloneFor(b, op.getLse(), loop, loop.getLowerBound());
+      if (!columns.lseDim || !columns.firstLse)
+        return std::nullopt;
+    }
+    for (PackOp pack : packs) {
+      std::optional<unsigned> dim = findDim(pack.getInput(), attn::getMaps(pack)[0], numBatch);
+      columns.firstInputs.push_back(cloneFor(b, pack.getInput(), loop, loop.getLowerBound()));
+      if (!dim || !columns.firstInputs.back())
+        return std::nullopt;
+      columns.dims.push_back(*dim);
+    }
+    return columns;
+  }
+
+  /// The columns of the loop's next round are copied while those of this one are multiplied. False where there is no
+  /// such loop.
   bool copyAhead(GradientStep &step, ArrayRef<ProductOp> products, ArrayRef<Value> tiles, ArrayRef<PackOp> packs) {
     Location loc = step.gradients.getLoc();
     ScoreGradientsOp op = step.gradients;
-    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    if (!loop || llvm::range_size(loop.getOps<ScoreGradientsOp>()) != 1 ||
-        getConstantIntValue(loop.getStep()) != schedule.getKeyTile())
+    std::optional<ColumnLoop> columns = findLoop(op, packs);
+    if (!columns)
       return false;
-    unsigned numBatch = getNumBatchDims(op);
-    Value lse = op.getLse(), firstLse;
-    AffineMap lseMap = attn::getMaps(op)[1];
-    std::optional<unsigned> lseDim;
-    b.setInsertionPoint(loop);
-    if (readsLse(op)) {
-      lseDim = findDim(lse, lseMap, numBatch);
-      firstLse = cloneFor(b, lse, loop, loop.getLowerBound());
-      if (!lseDim || !firstLse)
-        return false;
-    }
-    SmallVector<unsigned> dims;
-    SmallVector<Value> firstInputs;
-    for (PackOp pack : packs) {
-      std::optional<unsigned> dim = findDim(pack.getInput(), attn::getMaps(pack)[0], numBatch);
-      firstInputs.push_back(cloneFor(b, pack.getInput(), loop, loop.getLowerBound()));
-      if (!dim || !firstInputs.back())
-        return false;
-      dims.push_back(*dim);
-    }
+    scf::ForOp &loop = columns->loop;
     auto copyAll = [&](ValueRange inputs, Value lse, Value begin, int64_t skipped, Value stage) {
       SmallVector<Value> tokens;
-      if (lseDim)
-        lse = extend(b, lse, *lseDim, begin, loop);
+      if (columns->lseDim)
+        lse = extend(b, lse, *columns->lseDim, begin, loop);
       Value first = getConstant(skipped);
-      for (auto [input, dim, tile, pack] : llvm::zip_equal(inputs, dims, tiles, packs))
+      for (auto [input, dim, tile, pack] : llvm::zip_equal(inputs, columns->dims, tiles, packs))
         tokens.push_back(
             copyColumns(op, pack, getStage(b, tile, stage), extend(b, input, dim, begin, loop), lse, first));
       return tokens;
     };
     gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
     Value zero = getConstant(0);
-    SmallVector<Value> carried = copyAll(firstInputs, firstLse, loop.getLowerBound(), 0, zero);
+    SmallVector<Value> carried = copyAll(columns->firstInputs, columns->firstLse, loop.getLowerBound(), 0, zero);
     carried.push_back(zero);
     loop = cast<scf::ForOp>(loop.replaceWithAdditionalYields(b, carried, /*replaceInitOperandUsesInLoop=*/false,
                                                              [](OpBuilder &, Location, ArrayRef<BlockArgument> args) {
@@ -246,7 +260,7 @@ private:
     SmallVector<Value> inputs;
     for (PackOp pack : packs)
       inputs.push_back(pack.getInput());
-    SmallVector<Value> next = copyAll(inputs, lse, loop.getInductionVar(), schedule.getKeyTile(), other);
+    SmallVector<Value> next = copyAll(inputs, op.getLse(), loop.getInductionVar(), schedule.getKeyTile(), other);
     next.push_back(other);
     size_t first = loop.getNumRegionIterArgs() - carried.size();
     for (auto [i, value] : llvm::enumerate(next))
