@@ -18,12 +18,8 @@ ScaleGradients::ScaleGradients(OpBuilder &b, SdpaOp sdpa, const WantedGradients 
       type(cast<FloatType>(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())))),
       hasScale(wanted.contains(OfScale)), hasKvScales(wanted.contains(OfKeyScale) || wanted.contains(OfValueScale)) {
   auto map = [&](Value x) { return x ? mapping.lookup(x) : Value(); };
-  query = givenQuery = map(sdpa.getQuery());
-  key = givenKey = map(sdpa.getKey());
-  value = givenValue = map(sdpa.getValue());
-  keyScale = givenKeyScale = map(sdpa.getKeyScale());
-  valueScale = givenValueScale = map(sdpa.getValueScale());
-  scaleValue = givenScale = map(sdpa.getScaleValue());
+  taken = given = {map(sdpa.getQuery()),    map(sdpa.getKey()),        map(sdpa.getValue()),
+                   map(sdpa.getKeyScale()), map(sdpa.getValueScale()), map(sdpa.getScaleValue())};
   scale = sdpa.getScaleAttr();
 }
 
@@ -31,11 +27,11 @@ LogicalResult ScaleGradients::scaleOperands(SdpaResults &results, function_ref<I
   if (!hasScale && !hasKvScales)
     return success();
   // Q, out and dout have one type.
-  query = hasScale ? multiply(query, givenScale, {}, type) : widen(query);
+  taken.query = hasScale ? multiply(taken.query, given.scale, {}, type) : widen(taken.query);
   results.out = widen(results.out);
   results.dout = widen(results.dout);
   if (hasScale) {
-    scaleValue = Value();
+    taken.scale = Value();
     scale = b.getF64FloatAttr(1);
   }
   if (!hasKvScales)
@@ -43,25 +39,25 @@ LogicalResult ScaleGradients::scaleOperands(SdpaResults &results, function_ref<I
   AffineMap ofKey = getScaleMap("key"), ofValue = getScaleMap("value");
   if (!ofKey || !ofValue)
     return refuse() << "expected K and V of each batch index and head of their own where their scales have gradients";
-  key = multiply(key, givenKeyScale, ofKey, type);
-  value = multiply(value, givenValueScale, ofValue, type);
-  keyScale = valueScale = Value();
+  taken.key = multiply(taken.key, given.keyScale, ofKey, type);
+  taken.value = multiply(taken.value, given.valueScale, ofValue, type);
+  taken.keyScale = taken.valueScale = Value();
   return success();
 }
 
 Value ScaleGradients::getGradient(unsigned of, Value dquery, Value dkey, Value dvalue) {
-  Type queryType = getElementTypeOrSelf(givenQuery.getType());
+  Type queryType = getElementTypeOrSelf(given.query.getType());
   switch (of) {
   case OfQuery:
     if (hasScale)
-      return multiply(dquery, givenScale, {}, queryType);
-    return dquery.getType() == givenQuery.getType() ? dquery : multiply(dquery, Value(), {}, queryType);
+      return multiply(dquery, given.scale, {}, queryType);
+    return dquery.getType() == given.query.getType() ? dquery : multiply(dquery, Value(), {}, queryType);
   case OfScale: {
     AffineMap none = AffineMap::get(cast<ShapedType>(dquery.getType()).getRank(), 0, b.getContext());
-    return sumProducts(givenQuery, dquery, none, givenScale);
+    return sumProducts(given.query, dquery, none, given.scale);
   }
-  case OfKeyScale: return sumProducts(givenKey, dkey, getScaleMap("key"), givenKeyScale);
-  case OfValueScale: return sumProducts(givenValue, dvalue, getScaleMap("value"), givenValueScale);
+  case OfKeyScale: return sumProducts(given.key, dkey, getScaleMap("key"), given.keyScale);
+  case OfValueScale: return sumProducts(given.value, dvalue, getScaleMap("value"), given.valueScale);
   default: llvm_unreachable("no gradient that scales change");
   }
 }

@@ -17,6 +17,11 @@
 
 namespace attn {
 
+/// What scales multiply, and the scales that are operands.
+struct ScaledOperands {
+  mlir::Value query, key, value, keyScale, valueScale, scale;
+};
+
 /// The operands of the backward form of `sdpa` that scales change. Functions build at the builder's position.
 class ScaleGradients {
 public:
@@ -25,10 +30,11 @@ public:
   /// Fails where a scale does not lie along K and V.
   mlir::LogicalResult scaleOperands(SdpaResults &results, llvm::function_ref<mlir::InFlightDiagnostic()> refuse);
 
-  mlir::Value query, key, value, keyScale, valueScale, scaleValue; ///< what the backward form takes
-  mlir::FloatAttr scale;
+  /// What the backward form takes, and its scale where that is an attribute.
+  const ScaledOperands &getOperands() const { return taken; }
+  mlir::FloatAttr getScale() const { return scale; }
 
-  /// Of the input `of`, from those that the backward form has for the operands above.
+  /// Of the input `of`, from those that the backward form has for these operands.
   mlir::Value getGradient(unsigned of, mlir::Value dquery, mlir::Value dkey, mlir::Value dvalue);
 
 private:
@@ -45,7 +51,8 @@ private:
   SdpaOp sdpa;
   mlir::FloatType type; ///< of the accumulation
   bool hasScale, hasKvScales;
-  mlir::Value givenQuery, givenKey, givenValue, givenKeyScale, givenValueScale, givenScale;
+  ScaledOperands given, taken; ///< those of sdpa; of the backward form
+  mlir::FloatAttr scale;
 };
 
 } // namespace attn

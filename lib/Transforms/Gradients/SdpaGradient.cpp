@@ -49,7 +49,7 @@ SdpaOp attn::addRowStatistics(OpBuilder &b, SdpaOp sdpa) {
   Type type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
   Value init = tensor::EmptyOp::create(b, loc, sizes, type);
   ArrayAttr maps = getExplicitMaps(sdpa);
-  bool hasLse = bool(sdpa.getLse()), hasMax = bool(sdpa.getMax()), hasLogSum = bool(sdpa.getLogSum());
+  bool hasMax = bool(sdpa.getMax()), hasLogSum = bool(sdpa.getLogSum());
 
   SmallVector<Type> types(sdpa->getResultTypes());
   types.append(size_t(!hasMax) + size_t(!hasLogSum), init.getType());
@@ -128,40 +128,57 @@ static Value getGradient(SdpaBackwardOp op, unsigned input) {
   return op->getResult(input - (input == OfSink && !op.getDbias()));
 }
 
+namespace {
+/// What attn.sdpa_backward writes its gradients into; dbias and dsink stand where they are wanted.
+struct BackwardOutputs {
+  Value dquery, dkey, dvalue, dbias, dsink;
+  SmallVector<Value> dcaptures;
+
+  SmallVector<Value> getAll() const {
+    SmallVector<Value> all = {dquery, dkey, dvalue};
+    for (Value optional : {dbias, dsink})
+      if (optional)
+        all.push_back(optional);
+    llvm::append_range(all, dcaptures);
+    return all;
+  }
+};
+} // namespace
+
+static BackwardOutputs createOutputs(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, const IRMapping &mapping,
+                                     const ScaledOperands &operands) {
+  Type sumType = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
+  auto createEmpty = [&](Value like, Type type) {
+    Location loc = sdpa.getLoc();
+    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, like), type).getResult();
+  };
+  auto createLike = [&](Value like) {
+    Type type = getElementTypeOrSelf(like.getType());
+    return createEmpty(like, isQuantised(type) ? sumType : type);
+  };
+  BackwardOutputs outputs;
+  outputs.dquery = createLike(operands.query);
+  outputs.dkey = createLike(operands.key);
+  outputs.dvalue = createLike(operands.value);
+  if (wanted.contains(OfBias))
+    outputs.dbias = createLike(mapping.lookup(sdpa.getBias()));
+  if (wanted.contains(OfSink))
+    outputs.dsink = createLike(mapping.lookup(sdpa.getSink()));
+  for (Value capture : wanted.captures)
+    outputs.dcaptures.push_back(createEmpty(mapping.lookup(capture), sumType));
+  return outputs;
+}
+
 FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted,
                                                       IRMapping &mapping, SdpaResults results,
                                                       llvm::function_ref<InFlightDiagnostic()> refuse) {
   Location loc = sdpa.getLoc();
-  Type sumType = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
   auto map = [&](Value value) { return value ? mapping.lookup(value) : Value(); };
-  auto createEmpty = [&](Value like, Type type) {
-    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, like), type).getResult();
-  };
   ScaleGradients scales(b, sdpa, wanted, mapping);
   if (failed(scales.scaleOperands(results, refuse)))
     return failure();
-  auto createLike = [&](unsigned input) {
-    Value like = input == OfQuery   ? scales.query
-                 : input == OfKey   ? scales.key
-                 : input == OfValue ? scales.value
-                                    : map(getInput(sdpa, wanted, input));
-    Type type = getElementTypeOrSelf(like.getType());
-    return createEmpty(like, isQuantised(type) ? sumType : type);
-  };
-  SmallVector<Value> outputs;
-  for (unsigned i : {OfQuery, OfKey, OfValue})
-    outputs.push_back(createLike(i));
-  auto createOptional = [&](unsigned input) {
-    Value output = wanted.contains(input) ? createLike(input) : Value();
-    if (output)
-      outputs.push_back(output);
-    return output;
-  };
-  Value dbias = createOptional(OfBias), dsink = createOptional(OfSink);
-  SmallVector<Value> dcaptures;
-  for (Value capture : wanted.captures)
-    dcaptures.push_back(createEmpty(map(capture), sumType));
-  llvm::append_range(outputs, dcaptures);
+  const ScaledOperands &scaled = scales.getOperands();
+  BackwardOutputs outputs = createOutputs(b, sdpa, wanted, mapping, scaled);
   // Operands in the order of the op.
   SmallVector<Value> operands;
   SmallVector<int32_t> segments;
@@ -169,15 +186,15 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
     llvm::append_range(operands, values);
     segments.push_back(values.size());
   };
-  for (Value value :
-       {scales.query, scales.key, scales.value, results.out, results.max, results.dout, results.dlse, results.logSum,
-        map(sdpa.getBias()), map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias, dsink})
+  for (Value value : {scaled.query, scaled.key, scaled.value, results.out, results.max, results.dout, results.dlse,
+                      results.logSum, map(sdpa.getBias()), map(sdpa.getMask()), outputs.dquery, outputs.dkey,
+                      outputs.dvalue, outputs.dbias, outputs.dsink})
     add(value ? ValueRange(value) : ValueRange());
-  add(dcaptures);
+  add(outputs.dcaptures);
   for (Value value :
        {map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()),
-        map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scales.keyScale, scales.valueScale,
-        map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scales.scaleValue})
+        map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scaled.keyScale, scaled.valueScale,
+        map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scaled.scale})
     add(value ? ValueRange(value) : ValueRange());
   // Words that are attributes: those of the table.
   NamedAttrList attributes;
@@ -185,12 +202,12 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
     if (Attribute attribute = word.isAttribute() ? sdpa->getAttr(word.name) : Attribute())
       attributes.set(word.name, attribute);
   attributes.erase("scale");
-  if (scales.scale)
-    attributes.set("scale", scales.scale);
+  if (scales.getScale())
+    attributes.set("scale", scales.getScale());
   if (ArrayAttr maps = getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr))
     attributes.set("maps", maps);
   attributes.set(SdpaBackwardOp::getOperandSegmentSizeAttr(), b.getDenseI32ArrayAttr(segments));
-  auto op = SdpaBackwardOp::create(b, loc, ValueRange(outputs).getTypes(), operands, attributes.getAttrs());
+  auto op = SdpaBackwardOp::create(b, loc, ValueRange(outputs.getAll()).getTypes(), operands, attributes.getAttrs());
   sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);
   sdpa.getScoreMod().cloneInto(&op.getScoreMod(), mapping);
   if (!op.getScoreMod().empty() &&
