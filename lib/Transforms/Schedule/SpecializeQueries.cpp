@@ -11,9 +11,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Specialize.h"
 #include "Tile/TileBuilder.h"
 #include "attn/IR/Decompose.h"
-#include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,11 +31,6 @@ using namespace attn;
 /// With fewer keys, tiles of few rows (attn-tile) are faster than ranges of keys with states of their own.
 static constexpr int64_t kMinKeys = 65;
 
-/// The dimension of an operand that is this one of the domain; nullopt where it has none.
-static std::optional<unsigned> getDim(SdpaOp op, AffineMap map, DimKind kind) {
-  return map.getResultPosition(getAffineDimExpr(getDomainPosition(op, kind), op.getContext()));
-}
-
 /// A copy of `op` of one query, at the builder's position; returns its results in their types of before.
 static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   Location loc = op.getLoc();
@@ -46,7 +41,8 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   };
   IRMapping mapping;
   // What regions read as the number of queries.
-  std::optional<unsigned> queryDim = getDim(op, getMaps(op)[0], DimKind::Query);
+  unsigned queryPos = getDomainPosition(op, DimKind::Query);
+  std::optional<unsigned> queryDim = findDim(getMaps(op)[0], queryPos);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
@@ -59,7 +55,7 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   SmallVector<Slice> slices;
   // Operands behind those with maps are scalars.
   for (auto [operand, map] : llvm::zip(copy->getOpOperands(), maps)) {
-    std::optional<unsigned> dim = getDim(op, map, DimKind::Query);
+    std::optional<unsigned> dim = findDim(map, queryPos);
     if (!dim)
       continue;
     OpBuilder::InsertionGuard guard(b);
@@ -88,21 +84,15 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   return results;
 }
 
-void attn::giveOwnDestinations(OpBuilder &b, SdpaOp op) {
-  for (OpOperand &init : op.getDpsInitsMutable())
-    if (auto empty = init.get().getDefiningOp<tensor::EmptyOp>())
-      init.set(b.clone(*empty)->getResult(0));
-}
-
 /// Makes of `op`, of a dynamic number of queries, a branch for each kind of kernel, where it has more than one.
-static void specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
+static LogicalResult specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   if (op.getSchedule() || !isa<RankedTensorType>(op.getOutput().getType()))
-    return;
+    return success();
   std::optional<FewQueries> few = selectFewQueries(op, target);
-  std::optional<unsigned> queryDim = getDim(op, getMaps(op)[0], DimKind::Query),
-                          keyDim = getDim(op, getMaps(op)[1], DimKind::Key);
+  std::optional<unsigned> queryDim = findDim(getMaps(op)[0], getDomainPosition(op, DimKind::Query)),
+                          keyDim = findDim(getMaps(op)[1], getDomainPosition(op, DimKind::Key));
   if (!few || !queryDim || !keyDim)
-    return;
+    return success();
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
   giveOwnDestinations(rewriter, op);
@@ -112,12 +102,7 @@ static void specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInf
     Value bound = arith::ConstantIndexOp::create(rewriter, loc, number);
     return rewriter.createOrFold<arith::CmpIOp>(loc, predicate, size, bound);
   };
-  auto clone = [&](ScheduleAttr schedule) {
-    auto copy = cast<SdpaOp>(rewriter.clone(*op));
-    if (schedule)
-      copy.setScheduleAttr(schedule);
-    return SmallVector<Value>(copy->getResults());
-  };
+  auto clone = [&](ScheduleAttr schedule) { return cloneWithSchedule(rewriter, op, schedule); };
   auto branchOnFew = [&] {
     if (few->maxQueries == 1)
       return clone({});
@@ -129,6 +114,7 @@ static void specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInf
   rewriter.replaceOp(op, createBranch(
                              rewriter, loc, compare(queries, arith::CmpIPredicate::eq, 1),
                              [&] { return cloneForOneQuery(rewriter, op); }, branchOnFew));
+  return success();
 }
 
 namespace {
@@ -136,14 +122,8 @@ struct SpecializeQueriesPass : public attn::impl::SpecializeQueriesPassBase<Spec
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
-    if (failed(info))
-      return signalPassFailure();
-    SmallVector<SdpaOp> ops;
-    getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (SdpaOp op : ops)
-      specializeQueries(rewriter, op, *info);
+    if (failed(specializeAll(getOperation(), getArgument(), target, specializeQueries)))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -11,8 +11,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Specialize.h"
 #include "Tile/TileBuilder.h"
-#include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,18 +29,10 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The dimension of an operand that follows this one of the domain.
-static std::optional<unsigned> getDim(AffineMap map, unsigned position) {
-  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
-    if (expr.isFunctionOfDim(position))
-      return dim;
-  return std::nullopt;
-}
-
 /// stride over heads < stride over keys, of an argument with strides of the call; null for any other operand.
 static Value areHeadsSideBySide(OpBuilder &b, SdpaOp op, Value rows, AffineMap map) {
   unsigned keyPos = getDomainPosition(op, DimKind::Key), headPos = getNumBatchDims(op) - 1;
-  std::optional<unsigned> head = getDim(map, headPos), key = getDim(map, keyPos);
+  std::optional<unsigned> head = findDim(map, headPos), key = findDim(map, keyPos);
   if (!isStridedArgument(rows) || !head || !key)
     return Value();
   auto type = cast<RankedTensorType>(rows.getType());
@@ -75,11 +67,7 @@ static LogicalResult specializeStrides(RewriterBase &rewriter, SdpaOp op, const 
   if (!ofKey || !ofValue)
     return success();
   giveOwnDestinations(rewriter, op);
-  auto clone = [&](ScheduleAttr schedule) {
-    auto copy = cast<SdpaOp>(rewriter.clone(*op));
-    copy.setScheduleAttr(schedule);
-    return SmallVector<Value>(copy->getResults());
-  };
+  auto clone = [&](ScheduleAttr schedule) { return cloneWithSchedule(rewriter, op, schedule); };
   Value areBoth = arith::AndIOp::create(rewriter, loc, ofKey, ofValue);
   rewriter.replaceOp(
       op, createBranch(rewriter, loc, areBoth, [&] { return clone(*together); }, [&] { return clone(*apart); }));
@@ -91,15 +79,8 @@ struct SpecializeStridesPass : public attn::impl::SpecializeStridesPassBase<Spec
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
-    if (failed(info))
-      return signalPassFailure();
-    SmallVector<SdpaOp> ops;
-    getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (SdpaOp op : ops)
-      if (failed(specializeStrides(rewriter, op, *info)))
-        return signalPassFailure();
+    if (failed(specializeAll(getOperation(), getArgument(), target, specializeStrides)))
+      signalPassFailure();
   }
 };
 } // namespace

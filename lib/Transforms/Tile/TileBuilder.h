@@ -128,7 +128,9 @@ llvm::SmallVector<mlir::Value> finalizeTile(mlir::OpBuilder &b, const TileShape 
                                             const TileState &state, const OutputSlices &outputs);
 /// Writes a value into its slice of an output.
 using InsertFn = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
-/// `finalize` of the tile's state into its slices of the outputs.
+/// `finalize` of the tile's state into its slices of the outputs, or into those that `sliced` has of them.
+void createFinalize(mlir::OpBuilder &b, const TileShape &s, FinalizeOp finalize, const TileState &state,
+                    mlir::ValueRange outputs, const OutputSlices &sliced, InsertFn insert);
 void createFinalize(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
                     const TileState &state, mlir::ValueRange outputs, InsertFn insert);
 /// The maps of the tile's state over (batch…, query, value).
@@ -195,9 +197,6 @@ TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, 
 /// The state of one of two branches.
 TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                        llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
-
-/// Each result of `op` that is computed in an empty tensor gets one of its own: that of all branches.
-void giveOwnDestinations(mlir::OpBuilder &b, SdpaOp op);
 
 /// Accumulates `count` columns from `first` on.
 using ColumnStep = llvm::function_ref<TileState(mlir::Value first, mlir::OpFoldResult count, TileState state)>;

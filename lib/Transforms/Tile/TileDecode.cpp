@@ -29,7 +29,8 @@ using namespace attn;
 
 namespace {
 
-/// Columns of V of a block that merges states on a GPU: a thread has loads of two ranges on their way.
+/// Columns of V of a block that merges states on a GPU: by an estimate, a thread then has loads of
+/// two ranges on their way.
 static constexpr int64_t kMergedColumns = 32;
 
 class DecodeTiler {
@@ -86,9 +87,7 @@ private:
         keepRowResults(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, ivs.back(),
                                              arith::ConstantIndexOp::create(b, loc, 0)),
                        outputs, sliced);
-      for (auto [value, output, slice] :
-           llvm::zip_equal(finalizeTile(b, shape, finalize, state, sliced), outputs, sliced.slices))
-        insert(value, output, slice);
+      createFinalize(b, shape, finalize, state, outputs, sliced, insert);
     });
   }
 

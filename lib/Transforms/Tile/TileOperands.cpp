@@ -115,12 +115,16 @@ SmallVector<Value> attn::finalizeTile(OpBuilder &b, const TileShape &s, Finalize
   return SmallVector<Value>(tiled->getResults());
 }
 
-void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
-                          const TileState &state, ValueRange outputs, InsertFn insert) {
-  OutputSlices sliced = sliceOutputs(b, s, at, finalize, outputs);
+void attn::createFinalize(OpBuilder &b, const TileShape &s, FinalizeOp finalize, const TileState &state,
+                          ValueRange outputs, const OutputSlices &sliced, InsertFn insert) {
   for (auto [value, output, slice] :
        llvm::zip_equal(finalizeTile(b, s, finalize, state, sliced), outputs, sliced.slices))
     insert(value, output, slice);
+}
+
+void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
+                          const TileState &state, ValueRange outputs, InsertFn insert) {
+  createFinalize(b, s, finalize, state, outputs, sliceOutputs(b, s, at, finalize, outputs), insert);
 }
 
 /// A tile-sized tensor: 1 for each batch dimension but the heads of the tile, the schedule's query and key tile, whole
