@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "BackwardSignature.h"
 #include "Differentiate.h"
 #include "SdpaGradient.h"
 #include "attn/IR/Decompose.h"
@@ -18,7 +19,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace attn;
@@ -30,48 +30,18 @@ bool isFloatTensor(Value value) {
   return type && isa<FloatType>(type.getElementType()) && !isQuantised(type.getElementType());
 }
 
-/// True for products of matrices: what they make is as large as their inputs, and dear.
-bool isProduct(Operation *op) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && linalgOp.getNumReductionLoops() > 0 && linalgOp.getNumDpsInputs() > 1;
-}
-
-/// The arguments of the backward pass, and names that both passes share.
-struct Signature {
-  SmallVector<Type> types;
-  SmallVector<std::string> names;
-  SmallVector<std::string> resultNames; ///< of the forward pass
-  llvm::StringSet<> taken;
-
-  void add(Type type, StringRef name) {
-    types.push_back(type);
-    names.push_back(name.str());
-  }
-  std::string makeUnique(std::string stem) {
-    std::string unique = stem;
-    for (unsigned i = 2; !taken.insert(unique).second; ++i)
-      unique = stem + std::to_string(i);
-    return unique;
-  }
-};
-
-/// A value of the forward pass that the backward pass takes as an argument.
-struct Saved {
-  Value value;    ///< as it is returned, maybe a view
-  unsigned place; ///< among the arguments
-};
-
 class BodyDifferentiator {
 public:
-  BodyDifferentiator(func::FuncOp function) : function(function), b(function.getContext()), name(function.getName()) {}
+  BodyDifferentiator(func::FuncOp function)
+      : function(function), b(function.getContext()), signature(function, active) {}
 
   LogicalResult run(ArrayAttr list) {
     if (failed(findWanted(list)) || failed(checkResults()))
       return failure();
     findActive();
     returnRowStatistics();
-    nameValues();
-    buildSignature();
+    std::string name = function.getName().str();
+    backward = signature.createBackward(b, wanted);
     cloneForward();
     if (failed(propagate()) || failed(returnGradients()))
       return failure();
@@ -118,12 +88,6 @@ private:
     return success();
   }
 
-  /// True for what results are written into: it is no input of the backward pass.
-  static bool isDestination(BlockArgument argument) {
-    return isa<RankedTensorType>(argument.getType()) && !argument.use_empty() &&
-           llvm::all_of(argument.getUses(), [](OpOperand &use) { return isUnreadInit(use); });
-  }
-
   /// The tensors of floats that depend on what is wanted.
   void findActive() {
     active.insert(wanted.begin(), wanted.end());
@@ -151,89 +115,13 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Names, arguments and results
-  //===--------------------------------------------------------------------===//
-
-  /// Both functions call a value by the same name.
-  void nameValues() {
-    for (BlockArgument argument : function.getArguments()) {
-      std::string unique = signature.makeUnique(getArgumentName(function, argument));
-      function.setArgAttr(argument.getArgNumber(), kNameAttr, b.getStringAttr(unique));
-    }
-    for (auto [i, result] : llvm::enumerate(getReturn().getOperands())) {
-      auto given = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
-      std::string unique = signature.makeUnique(given ? given.str() : getStem(getView(result).root).str());
-      function.setResultAttr(i, kNameAttr, b.getStringAttr(unique));
-      signature.resultNames.push_back(unique);
-    }
-  }
-
-  /// max and log_sum of attn.sdpa, as they are returned, have no gradient.
-  bool hasCotangent(Value result) {
-    Value root = getView(result).root;
-    auto sdpa = root.getDefiningOp<SdpaOp>();
-    return active.contains(result) &&
-           !(sdpa && (root == getRowResult(sdpa, RowResult::Max) || root == getRowResult(sdpa, RowResult::LogSum)));
-  }
-
-  static StringRef getStem(Value value) {
-    auto result = dyn_cast<OpResult>(value);
-    if (result && isa<SoftmaxOp>(result.getOwner()) && result.getResultNumber() == 1)
-      return "lse";
-    if (auto sdpa = value.getDefiningOp<SdpaOp>(); sdpa && result.getResultNumber() > 0)
-      return getOperandSpecs(sdpa)[sdpa.getDpsInitOperand(result.getResultNumber())->getOperandNumber()].name;
-    return result && isa<SoftmaxOp, DropoutOp>(result.getOwner()) ? "weights" : "out";
-  }
-
-  /// Arguments: those of the forward pass, its results, what else it saves, and the cotangents of the results.
-  void buildSignature() {
-    for (BlockArgument argument : function.getArguments())
-      if (!isDestination(argument)) {
-        kept.push_back(argument);
-        signature.add(argument.getType(), getArgumentName(function, argument));
-      }
-    llvm::DenseSet<Value> known;
-    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), signature.resultNames)) {
-      if (known.insert(getView(result).root).second)
-        saved.push_back({result, unsigned(signature.types.size())});
-      signature.add(result.getType(), resultName);
-    }
-    numReturned = saved.size();
-    for (Operation &op : getBody().without_terminator())
-      for (OpResult result : op.getResults())
-        if ((isa<SdpaOp>(op) || isProduct(&op)) && active.contains(result) && known.insert(result).second) {
-          saved.push_back({result, unsigned(signature.types.size())});
-          signature.add(result.getType(),
-                        signature.makeUnique(
-                            (isa<SdpaOp>(op) && result.getResultNumber() > 0 ? getStem(result) : "saved").str()));
-        }
-    firstCotangent = signature.types.size();
-    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), signature.resultNames))
-      if (hasCotangent(result))
-        signature.add(result.getType(), signature.makeUnique("d" + resultName));
-
-    SmallVector<Type> results = llvm::map_to_vector(wanted, [](BlockArgument each) { return each.getType(); });
-    b.setInsertionPointAfter(function);
-    backward =
-        func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(signature.types, results));
-    backward.setVisibility(function.getVisibility());
-    backward.addEntryBlock();
-    for (auto [i, argumentName] : llvm::enumerate(signature.names))
-      backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
-    copyStrides(function, kept, backward, firstCotangent);
-    for (auto [i, argument] : llvm::enumerate(wanted))
-      backward.setResultAttr(i, kNameAttr,
-                             b.getStringAttr(signature.makeUnique("d" + getArgumentName(function, argument))));
-  }
-
-  //===--------------------------------------------------------------------===//
   // The backward pass
   //===--------------------------------------------------------------------===//
 
   /// The ops of the forward pass again; those that are not needed fall away at the end.
   void cloneForward() {
     b.setInsertionPointToStart(&backward.getBody().front());
-    for (auto [i, argument] : llvm::enumerate(kept))
+    for (auto [i, argument] : llvm::enumerate(signature.getKept()))
       mapping.map(argument, backward.getArgument(i));
     for (BlockArgument argument : function.getArguments())
       if (!mapping.contains(argument)) {
@@ -241,7 +129,7 @@ private:
         mapping.map(argument, tensor::EmptyOp::create(b, argument.getLoc(), type, ValueRange()).getResult());
       }
     DenseMap<Value, Value> given;
-    for (Saved each : saved) {
+    for (SavedValue each : signature.getSaved()) {
       View view = getView(each.value);
       Value value = backward.getArgument(each.place);
       for (Operation *reshape : view.reshapes)
@@ -270,9 +158,9 @@ private:
   }
 
   LogicalResult propagate() {
-    unsigned place = firstCotangent;
+    unsigned place = signature.getFirstCotangent();
     for (Value result : getReturn().getOperands())
-      if (hasCotangent(result))
+      if (signature.hasCotangent(result))
         addAdjoint(function.getLoc(), result, backward.getArgument(place++));
     for (Operation &op : llvm::reverse(getBody().without_terminator())) {
       if (llvm::none_of(op.getResults(), [&](Value result) { return adjoints.lookup(result); }))
@@ -382,7 +270,7 @@ private:
     (void)runRegionDCE(rewriter, backward->getRegions());
     BitVector unused(backward.getNumArguments());
     SmallVector<Type> results(function.getResultTypes());
-    for (Saved each : llvm::drop_begin(saved, numReturned)) {
+    for (SavedValue each : signature.getSavedBesideResults()) {
       if (backward.getArgument(each.place).use_empty()) {
         unused.set(each.place);
         continue;
@@ -391,19 +279,16 @@ private:
       unsigned last = getReturn().getNumOperands();
       getReturn()->insertOperands(last, each.value);
       function.setType(b.getFunctionType(function.getArgumentTypes(), results));
-      function.setResultAttr(last, kNameAttr, b.getStringAttr(signature.names[each.place]));
+      function.setResultAttr(last, kNameAttr, b.getStringAttr(signature.getName(each.place)));
     }
     (void)backward.eraseArguments(unused);
   }
 
   func::FuncOp function, backward;
   OpBuilder b;
-  std::string name;
-  SmallVector<BlockArgument> wanted, kept;
+  SmallVector<BlockArgument> wanted;
   llvm::SetVector<Value> active; ///< in the forward pass
-  Signature signature;
-  SmallVector<Saved> saved; ///< results of the function first
-  unsigned numReturned = 0, firstCotangent = 0;
+  BackwardSignature signature;
   IRMapping mapping; ///< values of the forward pass to those of the backward pass
   DenseMap<Operation *, Operation *> clones;
   DenseMap<Value, Value> adjoints; ///< of values of the forward pass
