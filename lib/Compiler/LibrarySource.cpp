@@ -35,7 +35,7 @@ static std::string getSizePlaces(const Problem &problem) {
   switch (problem.layout) {
   case Problem::Layout::BHSD: return "b{0.0} hq{0.1} hkv{1.1} sq{0.2} sk{1.2} d{0.3} dv{2.3}";
   case Problem::Layout::BSHD: return "b{0.0} hq{0.2} hkv{1.2} sq{0.1} sk{1.1} d{0.3} dv{2.3}";
-  case Problem::Layout::BSD: return formatv("b{{0.0} sq{{0.1} sk{{1.1} d{0} dv{1}", problem.d, problem.dv);
+  case Problem::Layout::BSD: return formatv("b{{0.0} sq{{0.1} sk{{1.1} d{0} dv{1}", problem.sizes.d, problem.sizes.dv);
   case Problem::Layout::Varlen: return "b? hq{0.1} hkv{1.1} sq{0.0} sk{1.0} d{0.2} dv{2.2}";
   }
   llvm_unreachable("all layouts are handled");
@@ -60,7 +60,7 @@ static std::pair<std::string, std::string> getFeatures(const Problem &problem) {
   SmallVector<std::string> words = getFeatureWords(problem);
   // (batch, row, head * column) does not say how many heads there are.
   if (problem.layout == Problem::Layout::BSD)
-    for (auto [name, size] : {std::pair("hq", problem.hq), {"hkv", problem.hkv}})
+    for (auto [name, size] : {std::pair("hq", problem.sizes.hq), {"hkv", problem.sizes.hkv}})
       words.push_back(name + printSize(size));
   std::string features = join(words, " ");
   if (!isSaidByTensors(problem))
@@ -85,7 +85,7 @@ BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
   source.text = problemToMLIR(problem, makeKernelName(library, source.problem));
   std::tie(source.features, source.line) = getFeatures(problem);
   Problem forward = problem;
-  forward.max = forward.logSum = true;
+  forward.outputs.max = forward.outputs.logSum = true;
   forward.grad.clear();
   if (!problem.grad.empty())
     std::tie(source.forwardFeatures, source.forwardLine) = getFeatures(forward);

@@ -58,14 +58,14 @@ llvm::Error ProblemParser::fillDefaults() {
       return errorAtEnd(llvm::formatv("expected {0}, found no '{1}'; write {2}", findProblemToken(name)->what, name,
                                       findProblemToken(name)->example));
   if (wordOf("hkv").empty())
-    problem.hkv = problem.hq;
+    problem.sizes.hkv = problem.sizes.hq;
   if (wordOf("sk").empty())
-    problem.sk = problem.sq;
+    problem.sizes.sk = problem.sizes.sq;
   if (wordOf("dv").empty())
-    problem.dv = problem.d;
+    problem.sizes.dv = problem.sizes.d;
   for (const WordInfo &word : getWords())
     if (const auto *shape = problem.words.get<ScoreShape>(word.word); shape && *shape == kFullScoreShape)
-      problem.words[word.word] = ScoreShape{problem.b, problem.hq, problem.sq, problem.sk};
+      problem.words[word.word] = ScoreShape{problem.sizes.b, problem.sizes.hq, problem.sizes.sq, problem.sizes.sk};
   return llvm::Error::success();
 }
 

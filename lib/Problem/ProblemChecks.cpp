@@ -22,24 +22,24 @@ using llvm::StringRef;
 static constexpr int64_t kMaxTensorBytes = int64_t(1) << 47;
 
 llvm::Error ProblemParser::checkHeads() {
-  if (problem.hq == Problem::kDynamic && problem.hkv == Problem::kDynamic) {
+  if (problem.sizes.hq == Problem::kDynamic && problem.sizes.hkv == Problem::kDynamic) {
     if (problem.layout == Problem::Layout::BSD)
       return error(wordOf("hq"), "expected numbers of heads in layout=bsd, which has no dimension for them, found "
                                  "'hq?'; write a number as hq8");
     return llvm::Error::success();
   }
-  if (problem.hq == Problem::kDynamic || problem.hkv == Problem::kDynamic)
+  if (problem.sizes.hq == Problem::kDynamic || problem.sizes.hkv == Problem::kDynamic)
     return error(
         wordOf("hkv").empty() ? wordOf("hq") : wordOf("hkv"),
         llvm::formatv("expected both numbers of heads to be dynamic, which means equal, or neither, found hq{0} "
                       "and hkv{1}; write hq? hkv?, or numbers of both",
-                      printSize(problem.hq), printSize(problem.hkv)));
-  if (problem.hq % problem.hkv != 0)
+                      printSize(problem.sizes.hq), printSize(problem.sizes.hkv)));
+  if (problem.sizes.hq % problem.sizes.hkv != 0)
     return error(
         wordOf("hkv"),
         llvm::formatv("expected a divisor of the {0} query heads, found {1} key heads; write a number of query "
                       "heads that is a multiple of it",
-                      problem.hq, problem.hkv));
+                      problem.sizes.hq, problem.sizes.hkv));
   return llvm::Error::success();
 }
 
@@ -61,7 +61,7 @@ llvm::Error ProblemParser::checkKeyTypes() {
   if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen)
     return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
                                     "own in (batch, head, key), found one a token; write kvscale=head");
-  if (problem.hasTokenScales && problem.paged && problem.sk == Problem::kDynamic)
+  if (problem.hasTokenScales && problem.paged && problem.sizes.sk == Problem::kDynamic)
     return error(wordOf("kvscale"),
                  "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a "
                  "number, or kvscale=head");
@@ -91,14 +91,14 @@ llvm::Error ProblemParser::checkAlignment() {
   bool hasLengths = llvm::any_of(getWords(), [&](const WordInfo &word) {
     return word.counts != WordCounts::Nothing && problem.hasArgument(word);
   });
-  if (hasLengths || problem.sq == Problem::kDynamic || problem.sk == Problem::kDynamic)
+  if (hasLengths || problem.sizes.sq == Problem::kDynamic || problem.sizes.sk == Problem::kDynamic)
     return error(wordOf(name), llvm::formatv("expected an alignment of the {0}, as the numbers of queries and keys may "
                                              "differ from call to call; {1}",
                                              name, advice));
-  if (problem.sq != problem.sk)
+  if (problem.sizes.sq != problem.sizes.sk)
     return error(wordOf(name),
                  llvm::formatv("expected an alignment of the {0}, as {1} queries and {2} keys differ; {3}", name,
-                               problem.sq, problem.sk, advice));
+                               problem.sizes.sq, problem.sizes.sk, advice));
   return llvm::Error::success();
 }
 
@@ -112,10 +112,10 @@ llvm::Error ProblemParser::checkPacking() {
                    llvm::formatv("expected no {0} with layout=varlen, {1}", word.token, word.notPacked));
   if (problem.paged)
     return error(wordOf("paged"), "expected no pages with layout=varlen; leave one out");
-  if (problem.b == Problem::kDynamic && problem.hasOffset())
+  if (problem.sizes.b == Problem::kDynamic && problem.hasOffset())
     return error(wordOf("b"), "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a "
                               "number as b2");
-  if (problem.weights)
+  if (problem.outputs.weights)
     return error(wordOf("out"), "expected no weights with layout=varlen, whose sequences have scores of different "
                                 "sizes; write out=lse, or leave it out");
   return llvm::Error::success();
@@ -131,12 +131,12 @@ llvm::Error ProblemParser::checkPages() {
     return error(wordOf("paged"), llvm::formatv("expected {0} with paged, which say what of the pages is in use; write "
                                                 "{0} as well",
                                                 lengths.token));
-  if (problem.hq == Problem::kDynamic)
+  if (problem.sizes.hq == Problem::kDynamic)
     return error(wordOf("hq"), "expected numbers of heads with paged, whose pages hold a known number of them, found "
                                "'hq?'; write a number as hq8");
-  if (problem.weights)
+  if (problem.outputs.weights)
     return error(wordOf("out"), "expected no weights with paged, found out=weights; write out=lse, or leave it out");
-  if (problem.sk != Problem::kDynamic)
+  if (problem.sizes.sk != Problem::kDynamic)
     return llvm::Error::success();
   // The keys are those of the block table, in whole pages: no argument has their number as a dimension.
   for (const WordInfo &word : getWords())
@@ -149,7 +149,7 @@ llvm::Error ProblemParser::checkPages() {
 
 /// Of a chain with its score matrix only lse is returned.
 llvm::Error ProblemParser::checkOutputs() {
-  if (problem.weights && (problem.max || problem.logSum))
+  if (problem.outputs.weights && (problem.outputs.max || problem.outputs.logSum))
     return error(wordOf("out"), "expected max and log_sum without weights, whose path does not have them; leave the "
                                 "weights out");
   return llvm::Error::success();
@@ -159,7 +159,7 @@ llvm::Error ProblemParser::checkOutputs() {
 llvm::Error ProblemParser::checkGradients() {
   if (problem.grad.empty())
     return llvm::Error::success();
-  if (problem.weights)
+  if (problem.outputs.weights)
     return error(wordOf("out"), "expected no weights with grad, found out=weights; write out=lse, or leave it out");
   if (problem.paged)
     return error(wordOf("paged"), "expected no pages with grad, which has no rule for them; leave one out");
@@ -184,7 +184,7 @@ llvm::Error ProblemParser::checkGradients() {
 }
 
 llvm::Error ProblemParser::checkScoreShape(StringRef name, const ScoreShape &shape) {
-  const ScoreShape full = {problem.b, problem.hq, problem.sq, problem.sk};
+  const ScoreShape full = {problem.sizes.b, problem.sizes.hq, problem.sizes.sq, problem.sizes.sk};
   constexpr StringRef dims[] = {"batch", "head", "query", "key"};
   for (auto [size, fullSize, dim] : llvm::zip_equal(shape, full, dims))
     if (size != 1 && size != fullSize)
@@ -210,7 +210,8 @@ llvm::Error ProblemParser::checkSize(StringRef name, llvm::ArrayRef<int64_t> sha
 
 llvm::Error ProblemParser::checkSizes() {
   const auto &[b, hq, hkv, sq, sk, d, dv] =
-      std::tie(problem.b, problem.hq, problem.hkv, problem.sq, problem.sk, problem.d, problem.dv);
+      std::tie(problem.sizes.b, problem.sizes.hq, problem.sizes.hkv, problem.sizes.sq, problem.sizes.sk,
+               problem.sizes.d, problem.sizes.dv);
   int64_t keyRows = sk, keyBatches = b;
   if (problem.paged) {
     keyRows = std::max<int64_t>(problem.getTablePages(), 1) * problem.paged->size;
@@ -224,7 +225,7 @@ llvm::Error ProblemParser::checkSizes() {
   for (const WordInfo &word : getWords())
     if (const auto *shape = problem.words.get<ScoreShape>(word.word))
       tensors.push_back({word.token, {shape->begin(), shape->end()}});
-  if (problem.weights)
+  if (problem.outputs.weights)
     tensors.push_back({"weights", {b, hq, sq, sk}});
   for (const auto &[name, shape] : tensors)
     if (llvm::Error failure = checkSize(name, shape))

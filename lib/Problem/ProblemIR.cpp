@@ -30,8 +30,8 @@ IRPrinter::IRPrinter(const Problem &problem)
     : problem(problem), element(printElement(problem.element)), kvElement(printKvElement(problem)),
       wide(problem.element == Problem::Element::F64 ? "f64" : "f32"),
       isHeadMajor(problem.layout == Problem::Layout::BHSD), isKeyHeadMajor(isHeadMajor || problem.paged),
-      b(getDim(problem.b, "b")), hq(getDim(problem.hq, "hq")), hkv(getDim(problem.hkv, "hq")),
-      sq(getDim(problem.sq, "sq")), sk(getDim(problem.sk, "sk")) {
+      b(getDim(problem.sizes.b, "b")), hq(getDim(problem.sizes.hq, "hq")), hkv(getDim(problem.sizes.hkv, "hq")),
+      sq(getDim(problem.sizes.sq, "sq")), sk(getDim(problem.sizes.sk, "sk")) {
   addArguments();
   addResults();
 }
@@ -87,7 +87,7 @@ StringRef IRPrinter::printElementOf(const WordInfo &word) const {
 
 TypedValue IRPrinter::printArgument(const WordInfo &word) {
   auto withDims = [&](llvm::ArrayRef<Dim> dims) { return tensor(word.argument, dims, printElementOf(word)); };
-  Dim sums = {problem.b == Problem::kDynamic ? Problem::kDynamic : problem.b + 1, ""};
+  Dim sums = {problem.sizes.b == Problem::kDynamic ? Problem::kDynamic : problem.sizes.b + 1, ""};
   switch (word.shape) {
   case WordShape::Scores: return withDims(scoreDims(*problem.words.get<ScoreShape>(word.word)));
   case WordShape::PerHead: return withDims({hq});
@@ -101,15 +101,15 @@ TypedValue IRPrinter::printArgument(const WordInfo &word) {
 }
 
 void IRPrinter::addArguments() {
-  arguments.push_back(tensor("q", rows(hq, sq, problem.d), element));
-  for (auto [name, columns] : {std::pair("k", problem.d), {"v", problem.dv}}) {
+  arguments.push_back(tensor("q", rows(hq, sq, problem.sizes.d), element));
+  for (auto [name, columns] : {std::pair("k", problem.sizes.d), {"v", problem.sizes.dv}}) {
     if (!problem.paged) {
       arguments.push_back(tensor(name, rows(hkv, sk, columns), kvElement));
       continue;
     }
     int64_t entries = problem.getTablePages();
-    bool isKnown = problem.b != Problem::kDynamic && entries != Problem::kDynamic;
-    Dim pages = {problem.pages.value_or(isKnown ? problem.b * entries : Problem::kDynamic), ""};
+    bool isKnown = problem.sizes.b != Problem::kDynamic && entries != Problem::kDynamic;
+    Dim pages = {problem.pages.value_or(isKnown ? problem.sizes.b * entries : Problem::kDynamic), ""};
     Dim page = {problem.paged->size, ""};
     SmallVector<Dim> cache = {pages, page, hkv, {columns, ""}};
     if (problem.paged->isHeadMajor)
@@ -188,14 +188,14 @@ TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length,
 }
 
 void IRPrinter::addResults() {
-  results.push_back(tensor("out", rows(hq, sq, problem.dv), element));
+  results.push_back(tensor("out", rows(hq, sq, problem.sizes.dv), element));
   SmallVector<Dim> rowShape = {b, hq, sq};
   if (problem.layout == Problem::Layout::Varlen)
     rowShape = {hq, sq};
   for (const ProblemOutput &output : kProblemOutputs)
-    if (problem.*output.isWanted)
-      results.push_back(output.isWanted == &Problem::weights ? tensor(output.name, {b, hq, sq, sk}, element)
-                                                             : tensor(output.name, rowShape, wide));
+    if (problem.outputs.*output.isWanted)
+      results.push_back(output.isWanted == &Problem::Outputs::weights ? tensor(output.name, {b, hq, sq, sk}, element)
+                                                                      : tensor(output.name, rowShape, wide));
 }
 
 /// What callers have views of.
@@ -211,22 +211,22 @@ std::string IRPrinter::print(StringRef name) {
   key = arguments[1];
   value = arguments[2];
   if (problem.layout == Problem::Layout::BSD) {
-    query = addSplitHeads(query, sq, problem.hq, problem.d);
+    query = addSplitHeads(query, sq, problem.sizes.hq, problem.sizes.d);
     if (!problem.paged) {
-      key = addSplitHeads(key, sk, problem.hkv, problem.d);
-      value = addSplitHeads(value, sk, problem.hkv, problem.dv);
+      key = addSplitHeads(key, sk, problem.sizes.hkv, problem.sizes.d);
+      value = addSplitHeads(value, sk, problem.sizes.hkv, problem.sizes.dv);
     }
   }
   if (problem.paged) {
-    key = tensor("k.rows", {b, hkv, sk, {problem.d, ""}}, kvElement);
-    value = tensor("v.rows", {b, hkv, sk, {problem.dv, ""}}, kvElement);
+    key = tensor("k.rows", {b, hkv, sk, {problem.sizes.d, ""}}, kvElement);
+    value = tensor("v.rows", {b, hkv, sk, {problem.sizes.dv, ""}}, kvElement);
     addPages(key, "k");
     addPages(value, "v");
   }
-  problem.weights ? addChain() : addSdpa();
+  problem.outputs.weights ? addChain() : addSdpa();
   if (problem.layout == Problem::Layout::BSD)
     line(formatv("%out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : {0} into {1}",
-                 printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
+                 printType({b, sq, hq, {problem.sizes.dv, ""}}, element), results.front().type));
 
   SmallVector<std::string> parameters;
   for (const TypedValue &argument : arguments)

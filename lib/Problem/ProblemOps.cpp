@@ -23,7 +23,8 @@ using llvm::StringRef;
 //===----------------------------------------------------------------------===//
 
 std::string IRPrinter::kvHead() const {
-  return problem.hq == problem.hkv ? "h" : formatv("h floordiv {0}", problem.hq / problem.hkv).str();
+  return problem.sizes.hq == problem.sizes.hkv ? "h"
+                                               : formatv("h floordiv {0}", problem.sizes.hq / problem.sizes.hkv).str();
 }
 
 std::string IRPrinter::mapRows(StringRef head, StringRef row, StringRef column, bool isHeadMajor) const {
@@ -77,7 +78,7 @@ void IRPrinter::addSdpa() {
   for (TypedValue &output : outputs)
     inits.push_back(addEmpty(output.name, output));
   if (problem.layout == Problem::Layout::BSD) {
-    inits.front() = addSplitHeads(inits.front(), sq, problem.hq, problem.dv);
+    inits.front() = addSplitHeads(inits.front(), sq, problem.sizes.hq, problem.sizes.dv);
     outputs.front() = {"out.heads", inits.front().type, inits.front().dims};
   }
   line(joinEach(outputs, "%{0}") + " = attn.sdpa ins(" + printOperands({query, key, value}) + ")");
@@ -90,7 +91,7 @@ void IRPrinter::addSdpa() {
   body += clause("dropout", {"seed", "offset"});
   body += clause("scale_value", StringRef("scale"));
   // `outs` has the output and lse, each other result a clause of its own.
-  size_t numOuts = problem.lse ? 2 : 1;
+  size_t numOuts = problem.outputs.lse ? 2 : 1;
   body += "      outs(" + printOperands(llvm::ArrayRef(inits).take_front(numOuts)) + ")";
   for (const auto &[init, result] : llvm::drop_begin(llvm::zip_equal(inits, results), numOuts))
     body += formatv(" {0}({1})", result.name, printOperands(init)).str();
@@ -191,7 +192,7 @@ static auto isWord(Word word) {
 /// The scores with all that changes and masks them.
 TypedValue IRPrinter::addScores() {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
-  int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic
+  int64_t group = problem.sizes.hq / problem.sizes.hkv; // 1 where both are dynamic
   SmallVector<std::string> maps;
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
@@ -200,7 +201,7 @@ TypedValue IRPrinter::addScores() {
   const auto *scale = problem.words.get<double>(Word::scale);
   std::string givenScale = clause("scale_value", StringRef("scale"));
   SmallVector<std::string> ownScale = {"scale = " +
-                                       printWordAttribute(scale ? *scale : 1 / std::sqrt(double(problem.d)))};
+                                       printWordAttribute(scale ? *scale : 1 / std::sqrt(double(problem.sizes.d)))};
   scores = addStep("scale", "chain.scaled", {scores}, givenScale, scoreShape, wide,
                    givenScale.empty() ? ownScale : SmallVector<std::string>());
   if (!problem.scoreMod.empty())
@@ -226,7 +227,7 @@ TypedValue IRPrinter::addWeights(const TypedValue &scores) {
   // The last step writes what is returned, unless it has to be rounded first.
   TypedValue weights = tensor(isWide && !hasDropout ? "weights" : "chain.probabilities", scoreShape, wide);
   SmallVector<TypedValue> outputs = {weights}, inits = {addEmpty(weights.name, weights)};
-  if (problem.lse) {
+  if (problem.outputs.lse) {
     outputs.push_back(results[1]);
     inits.push_back(addEmpty("lse", results[1]));
   }
@@ -256,7 +257,7 @@ void IRPrinter::addOutput(const TypedValue &weights) {
   }
   TypedValue init = addEmpty("out", results.front());
   if (isSplit)
-    init = addSplitHeads(init, sq, problem.hq, problem.dv);
+    init = addSplitHeads(init, sq, problem.sizes.hq, problem.sizes.dv);
   StringRef name = isSplit ? "out.heads" : "out";
   if (widensChain()) {
     TypedValue out = addStep("apply", "out.wide", {weights, value}, "", init.dims, wide, maps);

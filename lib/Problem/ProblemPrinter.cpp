@@ -85,7 +85,7 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     words.push_back("strided");
   llvm::SmallVector<StringRef> outputs;
   for (const ProblemOutput &output : kProblemOutputs)
-    if (problem.*output.isWanted)
+    if (problem.outputs.*output.isWanted)
       outputs.push_back(output.name);
   if (!outputs.empty())
     add("out", llvm::join(outputs, ","));
@@ -100,13 +100,13 @@ llvm::SmallVector<std::string> attn::getFeatureWords(const Problem &problem) {
 
 std::string attn::printProblemLine(const Problem &problem) {
   llvm::SmallVector<std::string> words;
-  for (auto [name, size] : {std::pair("b", problem.b),
-                            {"hq", problem.hq},
-                            {"hkv", problem.hkv},
-                            {"sq", problem.sq},
-                            {"sk", problem.sk},
-                            {"d", problem.d},
-                            {"dv", problem.dv}})
+  for (auto [name, size] : {std::pair("b", problem.sizes.b),
+                            {"hq", problem.sizes.hq},
+                            {"hkv", problem.sizes.hkv},
+                            {"sq", problem.sizes.sq},
+                            {"sk", problem.sizes.sk},
+                            {"d", problem.sizes.d},
+                            {"dv", problem.sizes.dv}})
     words.push_back(name + printSize(size));
   words.push_back(printElement(problem.element).str());
   llvm::append_range(words, getStructureWords(problem, /*withShapes=*/true));

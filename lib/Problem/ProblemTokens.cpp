@@ -17,17 +17,18 @@ using namespace attn;
 using llvm::StringRef;
 using enum TokenForm;
 
-template <int64_t Problem::*field, int64_t minimum> static bool storeSize(Problem &problem, StringRef value) {
+template <int64_t Problem::Sizes::*field, int64_t minimum> static bool storeSize(Problem &problem, StringRef value) {
   std::optional<int64_t> size = parseSize(value, minimum);
-  problem.*field = size.value_or(problem.*field);
+  problem.sizes.*field = size.value_or(problem.sizes.*field);
   return size.has_value();
 }
 
 /// A size that may be left to each call.
-template <int64_t Problem::*field, int64_t minimum> static bool storeDynamicSize(Problem &problem, StringRef value) {
+template <int64_t Problem::Sizes::*field, int64_t minimum>
+static bool storeDynamicSize(Problem &problem, StringRef value) {
   if (value != "?")
     return storeSize<field, minimum>(problem, value);
-  problem.*field = Problem::kDynamic;
+  problem.sizes.*field = Problem::kDynamic;
   return true;
 }
 
@@ -91,9 +92,9 @@ static bool storeStrided(Problem &problem, StringRef) {
 static bool storeOutputs(Problem &problem, StringRef value) {
   for (StringRef name : llvm::split(value, ',')) {
     const auto *output = llvm::find_if(kProblemOutputs, [&](const ProblemOutput &each) { return each.name == name; });
-    if (output == std::end(kProblemOutputs) || problem.*output->isWanted)
+    if (output == std::end(kProblemOutputs) || problem.outputs.*output->isWanted)
       return false;
-    problem.*output->isWanted = true;
+    problem.outputs.*output->isWanted = true;
   }
   return true;
 }
@@ -110,15 +111,17 @@ static bool storeGrad(Problem &problem, StringRef value) {
 static constexpr StringRef kElementTypes = "f32, f64, bf16 or f16";
 
 static constexpr ProblemToken kFirstTokens[] = {
-    {"b", Size, "a batch size from 1 to 2147483647", "a number as b2, or b?", storeDynamicSize<&Problem::b, 1>},
+    {"b", Size, "a batch size from 1 to 2147483647", "a number as b2, or b?", storeDynamicSize<&Problem::Sizes::b, 1>},
     {"hq", Size, "a number of query heads from 1 to 2147483647", "a number as hq8, or hq?",
-     storeDynamicSize<&Problem::hq, 1>},
+     storeDynamicSize<&Problem::Sizes::hq, 1>},
     {"hkv", Size, "a number of key heads from 1 to 2147483647", "a number as hkv2, or hkv?",
-     storeDynamicSize<&Problem::hkv, 1>},
-    {"sq", Size, "a query length from 0 to 2147483647", "a number as sq128, or sq?", storeDynamicSize<&Problem::sq, 0>},
-    {"sk", Size, "a key length from 0 to 2147483647", "a number as sk128, or sk?", storeDynamicSize<&Problem::sk, 0>},
-    {"d", Size, "a head size from 1 to 2147483647", "a number as d64", storeSize<&Problem::d, 1>},
-    {"dv", Size, "a head size from 1 to 2147483647", "a number as dv64", storeSize<&Problem::dv, 1>},
+     storeDynamicSize<&Problem::Sizes::hkv, 1>},
+    {"sq", Size, "a query length from 0 to 2147483647", "a number as sq128, or sq?",
+     storeDynamicSize<&Problem::Sizes::sq, 0>},
+    {"sk", Size, "a key length from 0 to 2147483647", "a number as sk128, or sk?",
+     storeDynamicSize<&Problem::Sizes::sk, 0>},
+    {"d", Size, "a head size from 1 to 2147483647", "a number as d64", storeSize<&Problem::Sizes::d, 1>},
+    {"dv", Size, "a head size from 1 to 2147483647", "a number as dv64", storeSize<&Problem::Sizes::dv, 1>},
     {"f32", Element, "one element type", kElementTypes, storeElement<Problem::Element::F32>},
     {"f64", Element, "one element type", kElementTypes, storeElement<Problem::Element::F64>},
     {"bf16", Element, "one element type", kElementTypes, storeElement<Problem::Element::BF16>},

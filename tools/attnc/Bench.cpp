@@ -46,13 +46,15 @@ Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
     auto found = sizes.find(name);
     if (found == sizes.end())
       return createMissingSizeError(printProblemLine(problem), kernel, name);
-    for (auto [ours, size] :
-         {std::pair("b", &problem.b), {"hq", &problem.hq}, {"sq", &problem.sq}, {"sk", &problem.sk}})
+    for (auto [ours, size] : {std::pair("b", &problem.sizes.b),
+                              {"hq", &problem.sizes.hq},
+                              {"sq", &problem.sizes.sq},
+                              {"sk", &problem.sizes.sk}})
       if (name == ours)
         *size = found->second;
     // Paged keys have the rows of all pages of the table.
     if (name == "max_pages" && problem.paged)
-      problem.sk = found->second * problem.paged->size;
+      problem.sizes.sk = found->second * problem.paged->size;
   }
   return problem;
 }

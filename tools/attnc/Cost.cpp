@@ -31,7 +31,7 @@ static double getCausalShare(double sq, double sk, bool isBottomRight) {
 /// One query sees what its window holds, or all keys of a causal mask at the bottom right.
 static Shares getShares(const Problem &problem) {
   Shares shares;
-  double sk = std::max<int64_t>(problem.sk, 1);
+  double sk = std::max<int64_t>(problem.sizes.sk, 1);
   std::optional<int64_t> left, right;
   const auto *causal = problem.words.get<Alignment>(Word::causal);
   if (const auto *window = problem.words.get<KeyBounds>(Word::window)) {
@@ -40,11 +40,11 @@ static Shares getShares(const Problem &problem) {
   }
   if (left && right) {
     shares.scores = std::min(1.0, double(*left + *right + 1) / sk);
-    shares.keys = std::min(1.0, double(*left + *right + problem.sq) / sk);
-  } else if (causal && problem.sq > 1) {
+    shares.keys = std::min(1.0, double(*left + *right + problem.sizes.sq) / sk);
+  } else if (causal && problem.sizes.sq > 1) {
     bool isCorner = *causal != Alignment::Offset, isTopLeft = *causal == Alignment::TopLeft;
-    shares.scores = isCorner ? getCausalShare(problem.sq, sk, !isTopLeft) : 0.5;
-    shares.keys = isTopLeft ? std::min(1.0, problem.sq / sk) : 1;
+    shares.scores = isCorner ? getCausalShare(problem.sizes.sq, sk, !isTopLeft) : 0.5;
+    shares.keys = isTopLeft ? std::min(1.0, problem.sizes.sq / sk) : 1;
   }
   return shares;
 }
@@ -56,31 +56,32 @@ static int64_t getBackwardColumns(const Problem &problem) {
     return any_of(names, [&](StringRef name) { return is_contained(problem.grad, name); });
   };
   auto isOfWeights = [](StringRef name) { return name == "v" || name == "v_scale"; };
-  int64_t columns = problem.d + (all_of(problem.grad, isOfWeights) ? 0 : problem.dv);
-  columns += asks({"q", "scale"}) ? problem.d : 0;
-  columns += asks({"k", "k_scale"}) ? problem.d : 0;
-  return columns + (asks({"v", "v_scale"}) ? problem.dv : 0);
+  int64_t columns = problem.sizes.d + (all_of(problem.grad, isOfWeights) ? 0 : problem.sizes.dv);
+  columns += asks({"q", "scale"}) ? problem.sizes.d : 0;
+  columns += asks({"k", "k_scale"}) ? problem.sizes.d : 0;
+  return columns + (asks({"v", "v_scale"}) ? problem.sizes.dv : 0);
 }
 
 bool driver::isDecodeOf(int64_t queries, int64_t groupSize) { return queries * groupSize <= kMaxDecodeRows; }
 
 double driver::getFlops(const Problem &problem) {
   bool isPacked = problem.layout == Problem::Layout::Varlen;
-  double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
-  int64_t columns = problem.grad.empty() ? problem.d + problem.dv : getBackwardColumns(problem);
-  return 2.0 * sequences * problem.hq * problem.sq * problem.sk * columns * getShares(problem).scores;
+  double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.sizes.b, 1) : problem.sizes.b;
+  int64_t columns = problem.grad.empty() ? problem.sizes.d + problem.sizes.dv : getBackwardColumns(problem);
+  return 2.0 * sequences * problem.sizes.hq * problem.sizes.sq * problem.sizes.sk * columns * getShares(problem).scores;
 }
 
 Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   Shares shares = getShares(problem);
   Cost cost;
   cost.flops = getFlops(problem);
-  cost.isDecode = isDecodeOf(problem.sq, problem.hq / std::max<int64_t>(problem.hkv, 1));
+  cost.isDecode = isDecodeOf(problem.sizes.sq, problem.sizes.hq / std::max<int64_t>(problem.sizes.hkv, 1));
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     double bytes = double(getNpyTypeSize(array.type));
     bool isKey = argument.name == "k", isValue = argument.name == "v";
     if ((isKey || isValue) && problem.paged) // a cache has pages that no table names
-      bytes *= double(problem.b * problem.hkv * problem.sk) * (isKey ? problem.d : problem.dv);
+      bytes *=
+          double(problem.sizes.b * problem.sizes.hkv * problem.sizes.sk) * (isKey ? problem.sizes.d : problem.sizes.dv);
     else
       bytes *= getNumElements(array.shape);
     cost.bytes += bytes * (isKey || isValue ? shares.keys : 1);

@@ -47,18 +47,18 @@ static Problem getProblem(Operation *op, ArrayRef<int64_t> domain) {
   auto sdpa = dyn_cast<SdpaOp>(op);
   if (sdpa && sdpa.getCuSeqlensQ()) {
     problem.layout = Problem::Layout::Varlen;
-    problem.b = domain[0];
+    problem.sizes.b = domain[0];
     domain = domain.drop_front();
     --numBatch;
   }
   for (int64_t size : domain.take_front(numBatch))
-    problem.hq *= size;
+    problem.sizes.hq *= size;
   ArrayRef<int64_t> own = domain.drop_front(numBatch);
-  problem.sq = own[0];
-  problem.sk = own[1];
+  problem.sizes.sq = own[0];
+  problem.sizes.sk = own[1];
   bool isScores = isa<ScoresOp>(op), isWhole = own.size() > 3;
-  problem.d = isWhole || isScores ? own[2] : 0;
-  problem.dv = isWhole ? own[3] : isScores ? 0 : own[2];
+  problem.sizes.d = isWhole || isScores ? own[2] : 0;
+  problem.sizes.dv = isWhole ? own[3] : isScores ? 0 : own[2];
   if (isWhole)
     for (mlir::NamedAttribute note : noteWords(op))
       if (std::optional<WordValue> value = readWord(note))
@@ -78,7 +78,7 @@ static std::optional<double> countFlops(Operation *op, bool &isDecode) {
     if (any_of(domain, ShapedType::isDynamic))
       return std::nullopt;
     Problem problem = getProblem(op, domain);
-    isDecode &= isa<SdpaOp>(op) && isDecodeOf(problem.sq, getGroupSize(op));
+    isDecode &= isa<SdpaOp>(op) && isDecodeOf(problem.sizes.sq, getGroupSize(op));
     return driver::getFlops(problem);
   }
   isDecode = false;

@@ -28,7 +28,8 @@ Expected<TuneCheck> TuneCheck::create(const TuneCommand &command, const std::str
   if (!arguments)
     return arguments.takeError();
   check.arguments = std::move(*arguments);
-  check.byReference = double(resolved->b) * resolved->hq * resolved->sq * resolved->sk <= kMaxScores;
+  check.byReference =
+      double(resolved->sizes.b) * resolved->sizes.hq * resolved->sizes.sq * resolved->sizes.sk <= kMaxScores;
   std::optional<LoadedKernel> reference;
   if (check.byReference) {
     Expected<LoadedKernel> compiled = compileReference({"", line}, command.options, description.name);

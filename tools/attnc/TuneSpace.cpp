@@ -31,8 +31,8 @@ static constexpr int64_t kStages[] = {1, 2, 3};
 static constexpr int64_t kMaxDecodeQueries = 24;
 
 TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
-    : queries(problem.sq), keys(problem.sk), kvHeads(problem.hkv),
-      groupSize(problem.hkv > 0 ? problem.hq / problem.hkv : 1), registers(target.vectorRegisters),
+    : queries(problem.sizes.sq), keys(problem.sizes.sk), kvHeads(problem.sizes.hkv),
+      groupSize(problem.sizes.hkv > 0 ? problem.sizes.hq / problem.sizes.hkv : 1), registers(target.vectorRegisters),
       hasPairs(problem.element == Problem::Element::BF16),
       hasBytes(problem.kv == Problem::KvElement::I8 && (hasPairs || problem.element == Problem::Element::F16)) {}
 

@@ -29,13 +29,17 @@ struct Problem {
   /// (head, row).
   enum class Layout { BHSD, BSHD, BSD, Varlen };
 
-  int64_t b = 1;
-  int64_t hq = 1;
-  int64_t hkv = 1;
-  int64_t sq = 0; ///< of all sequences together in varlen, and so is sk
-  int64_t sk = 0;
-  int64_t d = 1;
-  int64_t dv = 1;
+  struct Sizes {
+    int64_t b = 1;
+    int64_t hq = 1;
+    int64_t hkv = 1;
+    int64_t sq = 0; ///< of all sequences together in varlen, and so is sk
+    int64_t sk = 0;
+    int64_t d = 1;
+    int64_t dv = 1;
+    bool operator==(const Sizes &) const = default;
+  };
+  Sizes sizes;
   Element element = Element::F32;
   /// The type of k and v where it is not that of q: 16-bit floats, or numbers that a scale goes with.
   enum class KvElement { Same, BF16, F16, I8, F8E4M3FN };
@@ -55,10 +59,15 @@ struct Problem {
   std::optional<int64_t> pages;
   Layout layout = Layout::BHSD;
   bool isStrided = false; ///< q, k, v, bias, mask and dout at strides that each call says
-  bool lse = false;
-  bool weights = false;
-  bool max = false;    ///< the row maximum
-  bool logSum = false; ///< ln l; max + log_sum = lse
+  /// What is asked for beside out.
+  struct Outputs {
+    bool lse = false;
+    bool weights = false;
+    bool max = false;    ///< the row maximum
+    bool logSum = false; ///< ln l; max + log_sum = lse
+    bool operator==(const Outputs &) const = default;
+  };
+  Outputs outputs;
   /// Arguments whose gradients are asked for, of q, k, v, bias and sink: the problem is then two kernels.
   std::vector<std::string> grad;
 
@@ -76,7 +85,7 @@ struct Problem {
   /// Whether the problem has the argument that a word is, by its own token or another.
   bool hasArgument(const WordInfo &word) const;
   /// Entries of a row of the block table; kDynamic where sk is.
-  int64_t getTablePages() const { return sk == kDynamic ? kDynamic : (sk + paged->size - 1) / paged->size; }
+  int64_t getTablePages() const { return sizes.sk == kDynamic ? kDynamic : (sizes.sk + paged->size - 1) / paged->size; }
 
   bool operator==(const Problem &) const = default;
 };
@@ -84,10 +93,12 @@ struct Problem {
 /// A further output of a problem, by the name that `out=` and the kernel's result have, in their order.
 struct ProblemOutput {
   llvm::StringRef name;
-  bool Problem::*isWanted;
+  bool Problem::Outputs::*isWanted;
 };
-inline constexpr ProblemOutput kProblemOutputs[] = {
-    {"lse", &Problem::lse}, {"weights", &Problem::weights}, {"max", &Problem::max}, {"log_sum", &Problem::logSum}};
+inline constexpr ProblemOutput kProblemOutputs[] = {{"lse", &Problem::Outputs::lse},
+                                                    {"weights", &Problem::Outputs::weights},
+                                                    {"max", &Problem::Outputs::max},
+                                                    {"log_sum", &Problem::Outputs::logSum}};
 
 /// Parses one problem line. Left out, `b` and `hq` are 1, `hkv` is `hq`, `sk` is `sq`, `dv` is `d`, and elements are
 /// f32. The error shows the line with a caret under the token that is wrong. The line may be followed by lines of
