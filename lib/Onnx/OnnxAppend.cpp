@@ -52,7 +52,7 @@ void FunctionPrinter::addSlice(const Tensor &source, const std::string &value, c
 
 /// A cache of zeros, and over them the past rows.
 Tensor FunctionPrinter::addPastRows(Input past, StringRef name, StringRef element, const Size &width) {
-  const Size heads = fixed(node.kvHeads);
+  const Size heads = fixed(node.sizes.kvHeads);
   const Sizes ones(4, fixed(1)), zeros(4, fixed(0));
   Tensor cache = addEmpty((name + "_init").str(), {batch, heads, keys, width}, element);
   const std::string type = printType(cache), stem = ("%" + name).str();
@@ -80,7 +80,7 @@ Tensor FunctionPrinter::addPastRows(Input past, StringRef name, StringRef elemen
 
 /// The cache as (batch, heads, rows, size): past rows, and over them the new ones from `starts` on.
 Tensor FunctionPrinter::addAppended(const Rows &rows, Input past, StringRef name, int64_t size) {
-  const Size heads = fixed(node.kvHeads), width = fixed(size);
+  const Size heads = fixed(node.sizes.kvHeads), width = fixed(size);
   const StringRef element = rows.tensor.element;
   Tensor cache = addPastRows(past, name, element, width);
   if (newKeys.number == 0 || keys.number == 0)

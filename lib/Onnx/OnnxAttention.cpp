@@ -48,9 +48,9 @@ StringRef attn::onnx::getMaskName(int64_t type) {
 }
 
 StringRef AttentionNode::getComputeElement() const {
-  if (element == valueElement)
-    return element;
-  bool hasDouble = element == "f64" || valueElement == "f64";
+  if (elements.query == elements.value)
+    return elements.query;
+  bool hasDouble = elements.query == "f64" || elements.value == "f64";
   return hasDouble ? "f64" : "f32";
 }
 
@@ -58,30 +58,31 @@ static Dimension fixed(int64_t size) { return {size, ""}; }
 
 Dimension AttentionNode::getKeys() const {
   if (lengths.appends)
-    return presentKeys;
+    return sizes.presentKeys;
   if (!has[kPastKey])
-    return newKeys;
-  if (newKeys.size && pastKeys.size)
-    return fixed(*newKeys.size + *pastKeys.size);
+    return sizes.newKeys;
+  if (sizes.newKeys.size && sizes.pastKeys.size)
+    return fixed(*sizes.newKeys.size + *sizes.pastKeys.size);
   return {};
 }
 
 std::vector<Dimension> AttentionNode::getInputShape(Input input) const {
   auto rows = [&](int64_t count, const Dimension &length, int64_t size) -> std::vector<Dimension> {
     if (isPacked)
-      return {batch, length, fixed(count * size)};
-    return {batch, fixed(count), length, fixed(size)};
+      return {sizes.batch, length, fixed(count * size)};
+    return {sizes.batch, fixed(count), length, fixed(size)};
   };
   switch (input) {
-  case kQ: return rows(heads, queries, headSize);
-  case kK: return rows(kvHeads, newKeys, headSize);
-  case kV: return rows(kvHeads, newKeys, valueSize);
-  case kPastKey: return {batch, fixed(kvHeads), pastKeys, fixed(headSize)};
-  case kPastValue: return {batch, fixed(kvHeads), pastKeys, fixed(valueSize)};
-  case kLengths: return lengths.isColumn ? std::vector<Dimension>{batch, fixed(1)} : std::vector<Dimension>{batch};
+  case kQ: return rows(sizes.heads, sizes.queries, sizes.headSize);
+  case kK: return rows(sizes.kvHeads, sizes.newKeys, sizes.headSize);
+  case kV: return rows(sizes.kvHeads, sizes.newKeys, sizes.valueSize);
+  case kPastKey: return {sizes.batch, fixed(sizes.kvHeads), sizes.pastKeys, fixed(sizes.headSize)};
+  case kPastValue: return {sizes.batch, fixed(sizes.kvHeads), sizes.pastKeys, fixed(sizes.valueSize)};
+  case kLengths:
+    return lengths.isColumn ? std::vector<Dimension>{sizes.batch, fixed(1)} : std::vector<Dimension>{sizes.batch};
   default: break;
   }
-  const Dimension full[kScoreRank] = {batch, fixed(heads), queries, getKeys()};
+  const Dimension full[kScoreRank] = {sizes.batch, fixed(sizes.heads), sizes.queries, getKeys()};
   std::vector<Dimension> shape;
   for (auto [i, dimension] : llvm::enumerate(mask))
     shape.push_back(dimension.isBroadcast ? fixed(1)
@@ -92,14 +93,14 @@ std::vector<Dimension> AttentionNode::getInputShape(Input input) const {
 
 std::vector<Dimension> AttentionNode::getOutputShape(Output output) const {
   switch (output) {
-  case kPresentKey: return {batch, fixed(kvHeads), getKeys(), fixed(headSize)};
-  case kPresentValue: return {batch, fixed(kvHeads), getKeys(), fixed(valueSize)};
-  case kScores: return {batch, fixed(heads), queries, getKeys()};
+  case kPresentKey: return {sizes.batch, fixed(sizes.kvHeads), getKeys(), fixed(sizes.headSize)};
+  case kPresentValue: return {sizes.batch, fixed(sizes.kvHeads), getKeys(), fixed(sizes.valueSize)};
+  case kScores: return {sizes.batch, fixed(sizes.heads), sizes.queries, getKeys()};
   default: break;
   }
   if (isPacked)
-    return {batch, queries, fixed(heads * valueSize)};
-  return {batch, fixed(heads), queries, fixed(valueSize)};
+    return {sizes.batch, sizes.queries, fixed(sizes.heads * sizes.valueSize)};
+  return {sizes.batch, fixed(sizes.heads), sizes.queries, fixed(sizes.valueSize)};
 }
 
 llvm::Expected<AttentionNode> attn::onnx::checkAttention(const Node &node, Model &model, StringRef title) {

@@ -62,12 +62,12 @@ Tensor FunctionPrinter::addConverted(const Tensor &tensor, StringRef name, Strin
 /// are.
 Tensor FunctionPrinter::addMask() {
   Tensor mask = getInput(kMask);
-  if (!node.has[kMask] || mask.element == "i1" || mask.element == node.element ||
-      (!isInteger(mask.element) && getBits(mask.element) < getBits(node.element)))
+  if (!node.has[kMask] || mask.element == "i1" || mask.element == node.elements.query ||
+      (!isInteger(mask.element) && getBits(mask.element) < getBits(node.elements.query)))
     return mask;
   // Its own sizes, so that the entry knows them for those of this tensor.
   const std::vector<Dimension> shape = node.getInputShape(kMask);
   for (unsigned dim = 0; dim < shape.size(); ++dim)
     mask.sizes[dim] = addSize(shape[dim], llvm::formatv("attn_mask_dim_{0}", dim).str(), kMask, dim);
-  return addConverted(mask, "attn_mask_converted", node.element);
+  return addConverted(mask, "attn_mask_converted", node.elements.query);
 }

@@ -72,9 +72,9 @@ Tensor FunctionPrinter::getInput(Input input) {
   StringRef lengths = node.lengths.element == DataType::Int32 ? "i32" : "i64";
   bool isValue = input == kV || input == kPastValue;
   StringRef element = input == kLengths ? lengths
-                      : input == kMask  ? node.maskElement
-                      : isValue         ? node.valueElement
-                                        : node.element;
+                      : input == kMask  ? node.elements.mask
+                      : isValue         ? node.elements.value
+                                        : node.elements.query;
   Tensor tensor = {("%" + kInputNames[input]).str(), {}, element};
   for (const Dimension &dimension : node.getInputShape(input))
     tensor.sizes.push_back({dimension.size, ""});
@@ -113,9 +113,9 @@ Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, i
   const StringRef element = rows.tensor.element;
   if (node.lengths.appends)
     return addAppended(rows, past, name, size);
-  Tensor cache = addEmpty((name + "_init").str(), {batch, fixed(node.kvHeads), keys, fixed(size)}, element);
+  Tensor cache = addEmpty((name + "_init").str(), {batch, fixed(node.sizes.kvHeads), keys, fixed(size)}, element);
   Tensor before = getInput(past);
-  before.sizes = {batch, fixed(node.kvHeads), pastKeys, fixed(size)};
+  before.sizes = {batch, fixed(node.sizes.kvHeads), pastKeys, fixed(size)};
   if (isEmpty(cache.sizes))
     return cache;
   // One side without rows: the other is all of it, and a kernel returns no argument as it is.
@@ -136,7 +136,7 @@ Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, i
   insert(before, fixed(0), ("%" + name + "_past").str());
   Tensor fresh = rows.tensor;
   if (!rows.isHeadMajor) {
-    Tensor slot = {("%" + name + "_slot").str(), {batch, fixed(node.kvHeads), newKeys, fixed(size)}, element};
+    Tensor slot = {("%" + name + "_slot").str(), {batch, fixed(node.sizes.kvHeads), newKeys, fixed(size)}, element};
     line("{0} = tensor.extract_slice {1}{2} : {3} to {4}", slot.value, cache.value, getPlace(pastKeys, slot.sizes),
          printType(cache), printType(slot));
     fresh = addHeadMajor(rows, slot, (name + "_new").str());
@@ -149,10 +149,10 @@ Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, i
 Rows FunctionPrinter::addRows(Input input, Input past, Output present, int64_t size) {
   Rows rows = {getInput(input), !node.isPacked};
   if (node.isPacked) {
-    rows.tensor.sizes = {batch, newKeys, fixed(node.kvHeads * size)};
-    rows.tensor = splitHeads(rows.tensor, node.kvHeads, size, (kInputNames[input] + "_heads").str());
+    rows.tensor.sizes = {batch, newKeys, fixed(node.sizes.kvHeads * size)};
+    rows.tensor = splitHeads(rows.tensor, node.sizes.kvHeads, size, (kInputNames[input] + "_heads").str());
   } else {
-    rows.tensor.sizes = {batch, fixed(node.kvHeads), newKeys, fixed(size)};
+    rows.tensor.sizes = {batch, fixed(node.sizes.kvHeads), newKeys, fixed(size)};
   }
   if (!node.has[past] && !node.asks[present])
     return rows;

@@ -149,7 +149,7 @@ Error OperatorChecker::readAttributes() {
   if (Error error = readReal("softcap", result.softcap))
     return error;
   for (auto [name, into] :
-       {std::pair("left_window_size", &result.leftWindow), {"right_window_size", &result.rightWindow}}) {
+       {std::pair("left_window_size", &result.window.left), {"right_window_size", &result.window.right}}) {
     if (node.findAttribute(name) && model.opset < kWindowOpset)
       return fail(formatv("expected {0} in opset {1} or later, found opset {2}", name, kWindowOpset, model.opset));
     if (Error error = readInteger(name, -1, kMaxSize, *into))
@@ -158,8 +158,8 @@ Error OperatorChecker::readAttributes() {
       into->reset();
   }
   result.isCausal = isCausal == 1;
-  result.heads = queryHeads.value_or(0);
-  result.kvHeads = keyHeads.value_or(0);
+  result.sizes.heads = queryHeads.value_or(0);
+  result.sizes.kvHeads = keyHeads.value_or(0);
   result.softmaxPrecision = precision;
   result.mode = ScoresMode(mode.value_or(0));
   if (result.softcap && *result.softcap < 0)

@@ -21,8 +21,8 @@ using llvm::StringRef;
 bool FunctionPrinter::isLowerRight() const {
   if (node.lengths.appends)
     return false;
-  std::optional<int64_t> left = node.leftWindow;
-  bool isPlaced = left || node.isCausal || node.rightWindow;
+  std::optional<int64_t> left = node.window.left;
+  bool isPlaced = left || node.isCausal || node.window.right;
   bool isByLengths = node.has[kLengths] && !node.lengths.countsFromFirst;
   return isPlaced && (isByLengths || (left && *left < *pastKeys.number));
 }
@@ -31,7 +31,7 @@ bool FunctionPrinter::isLowerRight() const {
 /// holds its own keys already, i + nonpad_kv_seqlen - queries (onnx 1.23, an erratum of opsets 24 and 25). It keeps key
 /// j iff p - left <= j <= p + right; causal is right = 0.
 std::string FunctionPrinter::getCausal() const {
-  std::optional<int64_t> left = node.leftWindow, right = node.isCausal ? 0 : node.rightWindow;
+  std::optional<int64_t> left = node.window.left, right = node.isCausal ? 0 : node.window.right;
   if (!left && !right)
     return "";
   if (node.lengths.appends) // from `starts` on
@@ -89,7 +89,9 @@ Tensor FunctionPrinter::addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y
   std::string maps;
   if (node.isPacked) {
     constexpr StringRef dims = "b, h, i, j, d, e";
-    std::string keyHead = node.heads == node.kvHeads ? "h" : formatv("h floordiv {0}", node.heads / node.kvHeads).str();
+    std::string keyHead = node.sizes.heads == node.sizes.kvHeads
+                              ? "h"
+                              : formatv("h floordiv {0}", node.sizes.heads / node.sizes.kvHeads).str();
     std::vector<std::string> list = {printRowsMap(dims, "i", "h", "d", false),
                                      printRowsMap(dims, "j", keyHead, "d", k.isHeadMajor),
                                      printRowsMap(dims, "j", keyHead, "e", v.isHeadMajor)};
@@ -113,7 +115,7 @@ Tensor FunctionPrinter::addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y
 
 /// The steps one by one; the scores are f32, of doubles f64.
 Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, const Tensor &y) {
-  const Sizes sizes = {batch, fixed(node.heads), queries, keys};
+  const Sizes sizes = {batch, fixed(node.sizes.heads), queries, keys};
   Tensor last = {"", sizes, node.getComputeElement() == "f64" ? "f64" : "f32"};
   const std::string type = printType(last);
   std::array<std::string, 4> values;
@@ -124,7 +126,9 @@ Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, 
     last.value = ("%" + step).str();
     values[unsigned(mode)] = last.value;
   };
-  std::string keyHead = node.heads == node.kvHeads ? "h" : formatv("h floordiv {0}", node.heads / node.kvHeads).str();
+  std::string keyHead = node.sizes.heads == node.sizes.kvHeads
+                            ? "h"
+                            : formatv("h floordiv {0}", node.sizes.heads / node.sizes.kvHeads).str();
   std::string scoresMaps, applyMaps;
   if (node.isPacked) {
     constexpr StringRef scores = "b, h, i, j, d", apply = "b, h, i, j, e";
@@ -138,7 +142,7 @@ Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, 
   line("%scores = attn.scores ins({0}, {1} : {2}, {3}) outs(%scores_init : {4}){5} -> {4}", q.value, k.tensor.value,
        printType(q), printType(k.tensor), type, printAttributes({scoresMaps}));
   last.value = "%scores";
-  double scale = node.scale.value_or(1.0 / std::sqrt(double(node.headSize)));
+  double scale = node.scale.value_or(1.0 / std::sqrt(double(node.sizes.headSize)));
   addStep("scale", "", printAttributes({"scale = " + printReal(scale)}), ScoresMode::Scaled);
   values.fill(last.value);
   if (node.softcap) {
@@ -155,16 +159,16 @@ Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, 
   addStep("softmax", "", "", ScoresMode::Weights);
   line("%out = attn.apply ins({0}, {1} : {2}, {3}) outs({4} : {5}){6} -> {5}", last.value, v.tensor.value, type,
        printType(v.tensor), y.value, printType(y), printAttributes({applyMaps}));
-  outputs[kScores] = addConverted({values[unsigned(node.mode)], sizes, last.element}, "narrow", node.element);
+  outputs[kScores] = addConverted({values[unsigned(node.mode)], sizes, last.element}, "narrow", node.elements.query);
   return {"%out", y.sizes, y.element};
 }
 
 std::string FunctionPrinter::printBody() {
   const unsigned length = node.isPacked ? 1 : 2;
-  batch = addSize(node.batch, "batch", kQ, 0);
-  queries = addSize(node.queries, "queries", kQ, length);
-  newKeys = addSize(node.newKeys, "new_keys", kK, length);
-  pastKeys = node.has[kPastKey] ? addSize(node.pastKeys, "past_keys", kPastKey, 2) : fixed(0);
+  batch = addSize(node.sizes.batch, "batch", kQ, 0);
+  queries = addSize(node.sizes.queries, "queries", kQ, length);
+  newKeys = addSize(node.sizes.newKeys, "new_keys", kK, length);
+  pastKeys = node.has[kPastKey] ? addSize(node.sizes.pastKeys, "past_keys", kPastKey, 2) : fixed(0);
   if (Dimension all = node.getKeys(); all.size || !node.has[kPastKey]) {
     keys = all.size ? fixed(*all.size) : newKeys;
   } else if (!all.symbol.empty()) { // the buffer of the past keys
@@ -180,27 +184,27 @@ std::string FunctionPrinter::printBody() {
 
   Tensor q = getInput(kQ);
   if (node.isPacked) {
-    q.sizes = {batch, queries, fixed(node.heads * node.headSize)};
-    q = splitHeads(q, node.heads, node.headSize, "Q_heads");
+    q.sizes = {batch, queries, fixed(node.sizes.heads * node.sizes.headSize)};
+    q = splitHeads(q, node.sizes.heads, node.sizes.headSize, "Q_heads");
   }
-  Rows k = addRows(kK, kPastKey, kPresentKey, node.headSize);
-  Rows v = addRows(kV, kPastValue, kPresentValue, node.valueSize);
+  Rows k = addRows(kK, kPastKey, kPresentKey, node.sizes.headSize);
+  Rows v = addRows(kV, kPastValue, kPresentValue, node.sizes.valueSize);
   const StringRef compute = node.getComputeElement();
   q = addConverted(q, "Q_converted", compute);
   k.tensor = addConverted(k.tensor, "K_converted", compute);
   v.tensor = addConverted(v.tensor, "V_converted", compute);
   Tensor y = addEmpty("Y_init",
-                      node.isPacked ? Sizes{batch, queries, fixed(node.heads * node.valueSize)}
-                                    : Sizes{batch, fixed(node.heads), queries, fixed(node.valueSize)},
+                      node.isPacked ? Sizes{batch, queries, fixed(node.sizes.heads * node.sizes.valueSize)}
+                                    : Sizes{batch, fixed(node.sizes.heads), queries, fixed(node.sizes.valueSize)},
                       compute);
-  Tensor heads = node.isPacked ? splitHeads(y, node.heads, node.valueSize, "Y_heads") : y;
+  Tensor heads = node.isPacked ? splitHeads(y, node.sizes.heads, node.sizes.valueSize, "Y_heads") : y;
   outputs[kY] = node.asks[kScores] ? addChain(q, k, v, heads) : addSdpa(q, k, v, heads);
   if (node.isPacked) {
     line("%Y = tensor.collapse_shape {0} [[0], [1], [2, 3]] : {1} into {2}", outputs[kY].value, printType(heads),
          printType(y));
     outputs[kY] = {"%Y", y.sizes, y.element};
   }
-  outputs[kY] = addConverted(outputs[kY], "Y_converted", node.element);
+  outputs[kY] = addConverted(outputs[kY], "Y_converted", node.elements.query);
   return body;
 }
 

@@ -93,9 +93,9 @@ Error TypeChecker::checkRows() {
     if (Error error = readType(input, types[input]))
       return error;
   elementType = types[kQ].elementType;
-  result.element = getFloatName(elementType);
+  result.elements.query = getFloatName(elementType);
   valueType = types[kV].elementType;
-  result.valueElement = getFloatName(valueType);
+  result.elements.value = getFloatName(valueType);
   for (auto [name, type] : {std::pair("Q", elementType), {"V", valueType}})
     if (getFloatName(type).empty())
       return fail(formatv("expected element type FLOAT, DOUBLE, FLOAT16 or BFLOAT16 of {0}, found {1}", name,
@@ -109,18 +109,18 @@ Error TypeChecker::checkRows() {
       return fail(formatv("expected Q, K and V all of rank 3 or all of rank 4, found rank {0} of {1}", rank,
                           kInputNames[input]));
   }
-  if (result.heads)
-    heads = fixed(result.heads);
-  if (result.kvHeads)
-    kvHeads = fixed(result.kvHeads);
+  if (result.sizes.heads)
+    heads = fixed(result.sizes.heads);
+  if (result.sizes.kvHeads)
+    kvHeads = fixed(result.sizes.kvHeads);
   if (result.isPacked && !(heads.size && kvHeads.size))
     return fail("expected q_num_heads and kv_num_heads with Q, K and V of rank 3, found none");
   for (Input input : {kQ, kK, kV}) {
     const TensorType &type = types[input];
-    Dimension &length = input == kQ ? result.queries : result.newKeys;
+    Dimension &length = input == kQ ? result.sizes.queries : result.sizes.newKeys;
     Dimension &count = input == kQ ? heads : kvHeads;
     Dimension &size = input == kV ? valueSize : headSize;
-    if (Error error = unify(result.batch, type, input, 0, "batch"))
+    if (Error error = unify(result.sizes.batch, type, input, 0, "batch"))
       return error;
     if (Error error = unify(length, type, input, result.isPacked ? 1 : 2, "length"))
       return error;
@@ -148,7 +148,7 @@ Error TypeChecker::checkPrecision() {
   if (!result.softmaxPrecision)
     return Error::success();
   StringRef found = getFloatName(*result.softmaxPrecision);
-  if (!found.empty() && (found != "f64" || result.element == "f64"))
+  if (!found.empty() && (found != "f64" || result.elements.query == "f64"))
     return Error::success();
   return fail(formatv("expected softmax_precision FLOAT (1), FLOAT16 (10) or BFLOAT16 (16), or DOUBLE (11) with DOUBLE "
                       "inputs, found {0} ({1})",
@@ -166,11 +166,11 @@ Error TypeChecker::checkCache() {
       return error;
     if (type.shape.size() != 4)
       return fail(formatv("expected {0} of rank 4, found rank {1}", kInputNames[input], type.shape.size()));
-    if (Error error = unify(result.batch, type, input, 0, "batch"))
+    if (Error error = unify(result.sizes.batch, type, input, 0, "batch"))
       return error;
     if (Error error = unify(kvHeads, type, input, 1, "heads"))
       return error;
-    if (Error error = unify(result.pastKeys, type, input, 2, "length"))
+    if (Error error = unify(result.sizes.pastKeys, type, input, 2, "length"))
       return error;
     if (Error error = unify(input == kPastKey ? headSize : valueSize, type, input, 3, "head size"))
       return error;
@@ -180,16 +180,17 @@ Error TypeChecker::checkCache() {
   // The rows of present_key are a sum of two sizes, which no entry of a kernel can check.
   if (result.has[kPastKey] && !result.lengths.appends && !result.getKeys().size)
     return fail("expected fixed lengths of K and past_key, found " +
-                printDimension(result.newKeys.size ? result.pastKeys : result.newKeys) +
+                printDimension(result.sizes.newKeys.size ? result.sizes.pastKeys : result.sizes.newKeys) +
                 "; write the lengths, or keep the cache outside of the node, with nonpad_kv_seqlen");
   // The window of query i ends on its left past - left_window_size keys behind i: no bound of #attn.window, unless the
   // last key belongs to the last query.
-  bool isBehind = result.has[kPastKey] && !result.lengths.appends && result.leftWindow &&
-                  *result.leftWindow < *result.pastKeys.size;
-  if (isBehind && result.queries.size != result.newKeys.size)
+  bool isBehind = result.has[kPastKey] && !result.lengths.appends && result.window.left &&
+                  *result.window.left < *result.sizes.pastKeys.size;
+  if (isBehind && result.sizes.queries.size != result.sizes.newKeys.size)
     return fail(formatv("expected as many queries as new keys with a left_window_size of less than the {0} past keys, "
                         "found {1} and {2}",
-                        *result.pastKeys.size, printDimension(result.queries), printDimension(result.newKeys)));
+                        *result.sizes.pastKeys.size, printDimension(result.sizes.queries),
+                        printDimension(result.sizes.newKeys)));
   if (!result.has[kLengths])
     return Error::success();
   TensorType type;
@@ -199,7 +200,7 @@ Error TypeChecker::checkCache() {
     return error;
   if (type.shape.size() != (result.lengths.isColumn ? 2 : 1))
     return fail(formatv("expected nonpad_kv_seqlen of rank 1, found rank {0}", type.shape.size()));
-  return unify(result.batch, type, kLengths, 0, "batch");
+  return unify(result.sizes.batch, type, kLengths, 0, "batch");
 }
 
 /// A node that appends at lengths: the cache that it makes has the length of the past one, which then is a buffer that
@@ -207,9 +208,9 @@ Error TypeChecker::checkCache() {
 Error TypeChecker::checkPresent() {
   if (!result.lengths.appends)
     return Error::success();
-  const Dimension &past = result.pastKeys, &fresh = result.newKeys;
+  const Dimension &past = result.sizes.pastKeys, &fresh = result.sizes.newKeys;
   if (past.size && fresh.size)
-    result.presentKeys = fixed(*past.size + *fresh.size);
+    result.sizes.presentKeys = fixed(*past.size + *fresh.size);
   for (Output output : {kPresentKey, kPresentValue}) {
     if (!result.asks[output])
       continue;
@@ -217,10 +218,10 @@ Error TypeChecker::checkPresent() {
     bool isKnown = found != model.types.end() && found->second.hasShape && found->second.shape.size() == 4;
     const Dimension declared = isKnown ? found->second.shape[2] : Dimension();
     if (declared.size)
-      result.presentKeys = declared;
+      result.sizes.presentKeys = declared;
     else if (!declared.symbol.empty() && declared.symbol == past.symbol)
-      result.presentKeys = past;
-    else if (!result.presentKeys.size)
+      result.sizes.presentKeys = past;
+    else if (!result.sizes.presentKeys.size)
       return fail(formatv("expected {0} of the length of past_key, a buffer that both share, or of a fixed length, "
                           "found {1}; write the symbol {2} or a number in dimension 2 of {0}, or leave it out",
                           kOutputNames[output], printDimension(declared), quote(past.symbol)));
@@ -231,18 +232,19 @@ Error TypeChecker::checkPresent() {
 
 /// The kernel is compiled for the heads and their sizes.
 Error TypeChecker::checkHeads() {
-  const std::tuple<const Dimension &, int64_t &, StringRef> sizes[] = {{heads, result.heads, "heads of Q"},
-                                                                       {kvHeads, result.kvHeads, "heads of K"},
-                                                                       {headSize, result.headSize, "head size of Q"},
-                                                                       {valueSize, result.valueSize, "head size of V"}};
+  const std::tuple<const Dimension &, int64_t &, StringRef> sizes[] = {
+      {heads, result.sizes.heads, "heads of Q"},
+      {kvHeads, result.sizes.kvHeads, "heads of K"},
+      {headSize, result.sizes.headSize, "head size of Q"},
+      {valueSize, result.sizes.valueSize, "head size of V"}};
   for (auto [size, into, what] : sizes) {
     if (!size.size || *size.size == 0)
       return fail("expected a fixed number >= 1 as " + what + ", found " + printDimension(size));
     into = *size.size;
   }
-  if (result.heads % result.kvHeads != 0)
-    return fail(formatv("expected the heads of Q in a multiple of the {0} heads of K, found {1}", result.kvHeads,
-                        result.heads));
+  if (result.sizes.heads % result.sizes.kvHeads != 0)
+    return fail(formatv("expected the heads of Q in a multiple of the {0} heads of K, found {1}", result.sizes.kvHeads,
+                        result.sizes.heads));
   return Error::success();
 }
 
@@ -253,7 +255,7 @@ Error TypeChecker::checkMaskKeys(const Dimension &found) {
   if (result.lengths.appends && !(found.size && keys.size))
     return fail(
         formatv("expected fixed lengths of past_key, key and attention_bias where there are all three, found {0}",
-                printDimension(found.size ? result.pastKeys : found)));
+                printDimension(found.size ? result.sizes.pastKeys : found)));
   if (!found.size || (keys.size && *found.size == *keys.size))
     return Error::success();
   if (model.opset < kPaddingOpset && *found.size == 1) {
@@ -276,16 +278,16 @@ Error TypeChecker::checkMask() {
   TensorType type;
   if (Error error = readType(kMask, type))
     return error;
-  result.maskElement = getMaskName(type.elementType);
-  if (result.maskElement.empty())
+  result.elements.mask = getMaskName(type.elementType);
+  if (result.elements.mask.empty())
     return fail("expected element type BOOL, FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8, INT32 or INT64 of attn_mask, "
                 "found " +
                 getDataTypeName(type.elementType) + "; write a Cast to one of them in front of the model");
   size_t rank = type.shape.size();
   if (rank < 1 || rank > kScoreRank)
     return fail(formatv("expected attn_mask of rank 1 to 4, found rank {0}", rank));
-  Dimension headCount = fixed(result.heads);
-  Dimension *full[] = {&result.batch, &headCount, &result.queries};
+  Dimension headCount = fixed(result.sizes.heads);
+  Dimension *full[] = {&result.sizes.batch, &headCount, &result.sizes.queries};
   constexpr StringRef names[] = {"batch", "heads", "queries"};
   for (size_t i = 0; i + 1 < rank; ++i) {
     size_t position = kScoreRank - rank + i;

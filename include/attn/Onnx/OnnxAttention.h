@@ -42,27 +42,42 @@ struct LengthsForm {
   bool appends = false;         ///< new keys lie in front of the last of the keys that it counts, behind past ones
 };
 
+/// Element types in MLIR, as "f32".
+struct NodeElements {
+  llvm::StringRef query; ///< of Q, K and Y
+  llvm::StringRef value; ///< of V and of its cache
+  llvm::StringRef mask;  ///< "i1" where it is boolean
+};
+
+/// Keys that a query sees on each side of its own; none where a side has no bound.
+struct WindowBounds {
+  std::optional<int64_t> left, right;
+};
+
+/// What inputs and outputs agree on.
+struct NodeSizes {
+  Dimension batch, queries, newKeys, pastKeys;
+  /// Of a node that appends at lengths: rows of the cache that it makes; no size where the sum of the others is it.
+  Dimension presentKeys;
+  int64_t heads = 0, kvHeads = 0, headSize = 0, valueSize = 0;
+};
+
 struct AttentionNode {
-  llvm::StringRef element;                                         ///< of Q, K and Y in MLIR, as "f32"
-  llvm::StringRef valueElement;                                    ///< of V and of its cache
-  llvm::StringRef maskElement;                                     ///< of attn_mask, "i1" where it is boolean
+  NodeElements elements;
   std::array<unsigned, kNumInputs> places = {0, 1, 2, 3, 4, 5, 6}; ///< of the inputs in the node's list
   LengthsForm lengths;
   std::array<bool, kNumInputs> has;   ///< the inputs that the node has
   std::array<bool, kNumOutputs> asks; ///< the outputs that it asks for
   bool isPacked = false;              ///< Q, K, V and Y are (batch, rows, heads · size), not (batch, heads, rows, size)
-  Dimension batch, queries, newKeys, pastKeys;
-  /// Of a node that appends at lengths: rows of the cache that it makes; no size where the sum of the others is it.
-  Dimension presentKeys;
-  int64_t heads = 0, kvHeads = 0, headSize = 0, valueSize = 0;
+  NodeSizes sizes;
   std::vector<MaskDimension> mask; ///< of the last dimensions of (batch, head, query, key)
   std::optional<double> scale, softcap;
   std::optional<int64_t> softmaxPrecision; ///< a DataType
   bool isCausal = false;
-  std::optional<int64_t> leftWindow, rightWindow; ///< bounds, none where a side has none
+  WindowBounds window;
   ScoresMode mode = ScoresMode::Scaled;
 
-  bool hasBooleanMask() const { return has[kMask] && maskElement == "i1"; }
+  bool hasBooleanMask() const { return has[kMask] && elements.mask == "i1"; }
   /// The widest type of Q, K and V, which the kernel computes with: f32 for f16 beside bf16.
   llvm::StringRef getComputeElement() const;
   /// Past and new keys; no size where only the run knows it.
