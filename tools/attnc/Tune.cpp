@@ -51,6 +51,68 @@ struct Candidate {
   double getRatio() const { return best / policy; }
 };
 
+/// Times calls of a problem's kernels, on the same memory.
+class CallTimer {
+public:
+  /// `first` is any of the kernels; `isDecode` as in createCopies.
+  Error create(const TuneCommand &command, StringRef line, LoadedKernel &first, bool isDecode, bool isGpu) {
+    const Kernel &kernel = first.getDescription();
+    ArgumentOptions options;
+    for (const std::string &name : kernel.sizes) {
+      auto found = command.sizes.find(name);
+      if (found == command.sizes.end())
+        return createMissingSizeError(line, kernel, name);
+      options.sizes[name] = found->second;
+    }
+    options.fullLengths = true;
+    Expected<std::vector<NpyArray>> arguments = createArguments(kernel, options);
+    if (!arguments)
+      return arguments.takeError();
+    int64_t bytes = 1;
+    for (const NpyArray &array : *arguments)
+      bytes += getNpyTypeSize(array.type) * getNumElements(array.shape);
+    Expected<std::vector<std::vector<NpyArray>>> copies = createCopies(kernel, std::move(*arguments), bytes, isDecode);
+    if (!copies)
+      return copies.takeError();
+    buffers = std::move(*copies);
+    if (!isGpu)
+      return Error::success();
+    Expected<DeviceTimer> onDevice = DeviceTimer::create(first, buffers);
+    if (!onDevice)
+      return onDevice.takeError();
+    device = std::move(*onDevice);
+    return Error::success();
+  }
+
+  /// A sample of fewer seconds says little.
+  double getLeastSeconds() const { return device ? kDeviceSampleSeconds : kSampleSeconds; }
+
+  /// Seconds of one call.
+  Expected<double> sample(Candidate &candidate) {
+    if (device)
+      return device->sample(candidate.kernel, candidate.repeats);
+    double before = getSeconds();
+    for (int i = 0; i < candidate.repeats; ++i)
+      if (Error error = candidate.kernel.call(buffers[nextBuffer++ % buffers.size()]))
+        return error;
+    return (getSeconds() - before) / candidate.repeats;
+  }
+
+private:
+  std::vector<std::vector<NpyArray>> buffers;
+  size_t nextBuffer = 0;
+  std::optional<DeviceTimer> device; ///< with the buffers, of a GPU
+};
+
+/// The schedules that were tried.
+struct Trials {
+  StringMap<std::unique_ptr<Candidate>> byText; ///< null where refused
+  std::vector<std::string> timed;               ///< the policy's first
+  unsigned numRefused = 0;
+
+  Candidate &policy() { return *byText.find(timed.front())->second; }
+};
+
 class Tuner {
 public:
   /// `number` is the problem's in the command's list.
@@ -97,7 +159,7 @@ public:
   }
 
 private:
-  Candidate &policy() { return *tried.find(order.front())->second; }
+  Candidate &policy() { return trials.policy(); }
   bool hasTime() const { return getSeconds() - start < budget * (1 - kFinalShare); }
 
   /// That of a line: of its gradients, where it asks for them. Their forward pass is a problem of its own.
@@ -131,7 +193,7 @@ private:
     Candidate *candidate = add(*schedule, errs());
     if (!candidate)
       return createStringError("compilation failed");
-    if (Error error = createBuffers(candidate->kernel.getDescription()))
+    if (Error error = timer.create(command, line, candidate->kernel, candidate->schedule.sharesKeys(), isGpu))
       return error;
     Expected<TuneCheck> created = TuneCheck::create(command, line, problem, candidate->kernel);
     if (!created)
@@ -158,85 +220,45 @@ private:
   void showProgress() {
     double share = std::min((getSeconds() - start) / budget, 1.0);
     progress.update((number + share) / command.problems.size(),
-                    Twine(order.size()) + " schedules timed, " + Twine(numRefused) + " refused, the fastest " +
-                        Twine(int(100 * fastestRatio + 0.5)) + " % of the policy's time: " + line);
+                    Twine(trials.timed.size()) + " schedules timed, " + Twine(trials.numRefused) +
+                        " refused, the fastest " + Twine(int(100 * fastestRatio + 0.5)) +
+                        " % of the policy's time: " + line);
   }
 
   /// Compiles a schedule that has not been tried. Null if it has been, or if no kernel can have it.
   Candidate *add(ScheduleAttr schedule, raw_ostream &diagnostics) {
     std::string text = printSchedule(schedule);
-    if (tried.contains(text))
+    if (trials.byText.contains(text))
       return nullptr;
     CompileOptions options = command.options;
     options.schedule = text;
     Expected<LoadedKernel> kernel = LoadedKernel::compile({"", line}, options, getKernelName(), diagnostics);
     if (!kernel) {
       consumeError(kernel.takeError());
-      tried[text] = nullptr;
-      ++numRefused;
+      trials.byText[text] = nullptr;
+      ++trials.numRefused;
       return nullptr;
     }
     auto candidate = std::make_unique<Candidate>(Candidate{schedule, text, std::move(*kernel)});
-    order.push_back(text);
-    return (tried[text] = std::move(candidate)).get();
-  }
-
-  Error createBuffers(const Kernel &kernel) {
-    ArgumentOptions options;
-    for (const std::string &name : kernel.sizes) {
-      auto found = command.sizes.find(name);
-      if (found == command.sizes.end())
-        return createMissingSizeError(line, kernel, name);
-      options.sizes[name] = found->second;
-    }
-    options.fullLengths = true;
-    Expected<std::vector<NpyArray>> arguments = createArguments(kernel, options);
-    if (!arguments)
-      return arguments.takeError();
-    int64_t bytes = 1;
-    for (const NpyArray &array : *arguments)
-      bytes += getNpyTypeSize(array.type) * getNumElements(array.shape);
-    bool isDecode = policy().schedule.sharesKeys();
-    Expected<std::vector<std::vector<NpyArray>>> copies = createCopies(kernel, std::move(*arguments), bytes, isDecode);
-    if (!copies)
-      return copies.takeError();
-    buffers = std::move(*copies);
-    if (!isGpu)
-      return Error::success();
-    Expected<DeviceTimer> onDevice = DeviceTimer::create(policy().kernel, buffers);
-    if (!onDevice)
-      return onDevice.takeError();
-    device = std::move(*onDevice);
-    return Error::success();
-  }
-
-  /// Seconds of one call.
-  Expected<double> sample(Candidate &candidate) {
-    if (device)
-      return device->sample(candidate.kernel, candidate.repeats);
-    double before = getSeconds();
-    for (int i = 0; i < candidate.repeats; ++i)
-      if (Error error = candidate.kernel.call(buffers[nextBuffer++ % buffers.size()]))
-        return error;
-    return (getSeconds() - before) / candidate.repeats;
+    trials.timed.push_back(text);
+    return (trials.byText[text] = std::move(candidate)).get();
   }
 
   /// Interleaved rounds; the best of each, and its ratio to the first, the policy's.
   Error time(ArrayRef<Candidate *> group, double seconds) {
     for (Candidate *candidate : group) {
       candidate->repeats = 1;
-      Expected<double> once = sample(*candidate); // and the code and the buffers are there
+      Expected<double> once = timer.sample(*candidate); // and the code and the buffers are there
       if (!once)
         return once.takeError();
-      double least = device ? kDeviceSampleSeconds : kSampleSeconds;
-      candidate->repeats = std::max(1, int(least / std::max(*once, 1e-9)));
+      candidate->repeats = std::max(1, int(timer.getLeastSeconds() / std::max(*once, 1e-9)));
       candidate->best = *once;
     }
     double begin = getSeconds();
     for (unsigned round = 0; round < kMinRounds || getSeconds() - begin < seconds; ++round) {
       showProgress();
       for (Candidate *candidate : group) {
-        Expected<double> once = sample(*candidate);
+        Expected<double> once = timer.sample(*candidate);
         if (!once)
           return once.takeError();
         candidate->best = std::min(candidate->best, *once);
@@ -258,7 +280,7 @@ private:
         break;
       Expected<ScheduleAttr> schedule = parseSchedule(text, fastest->schedule, &context);
       if (!schedule)
-        ++numRefused, consumeError(schedule.takeError());
+        ++trials.numRefused, consumeError(schedule.takeError());
       else if (Candidate *candidate = add(*schedule, nulls()))
         group.push_back(candidate);
     }
@@ -290,11 +312,11 @@ private:
   void print() {
     // Beside the schedules themselves there is no place for it.
     raw_ostream &os = command.output == "-" ? errs() : outs();
-    os << line << ": " << order.size() << " schedules timed, " << numRefused
+    os << line << ": " << trials.timed.size() << " schedules timed, " << trials.numRefused
        << " refused; best times of each and of the policy's in the same rounds:\n";
     std::vector<const Candidate *> rows;
-    for (const std::string &text : order)
-      rows.push_back(tried.find(text)->second.get());
+    for (const std::string &text : trials.timed)
+      rows.push_back(trials.byText.find(text)->second.get());
     llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->getRatio() < b->getRatio(); });
     for (const Candidate *row : rows)
       os << "  " << format("%9.4f", row->best * 1e3) << " of " << format("%9.4f", row->policy * 1e3) << " ms  "
@@ -317,12 +339,8 @@ private:
   Progress &progress;
   std::optional<TuneCheck> check;
   double start, budget;
-  StringMap<std::unique_ptr<Candidate>> tried; ///< by text; null where refused
-  std::vector<std::string> order;              ///< of those timed, the policy's first
-  std::vector<std::vector<NpyArray>> buffers;
-  size_t nextBuffer = 0;
-  std::optional<DeviceTimer> device; ///< with the buffers, of a GPU
-  unsigned numRefused = 0;
+  Trials trials;
+  CallTimer timer;
   Candidate *fastest = nullptr;
   double fastestRatio = 1; ///< when it became that
 };
