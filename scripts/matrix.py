@@ -4,6 +4,7 @@
   scripts/matrix.py                        2,000 lines; about 20 minutes of one core
   scripts/matrix.py --count=200 --start=400 --seed=7 --jobs=4 --minimize
   scripts/matrix.py --with=grad --count=1000   only lines that have another level of the axis grad than its first
+  scripts/matrix.py --target=sapphirerapids --emulator=FILE.so   what this processor lacks is emulated
 
 A case is one level of each axis in AXES. The first cases are chosen so that each pair of levels that the parser accepts
 together is in one of them at least; the others are random. A case in REFUSED_EVERY breaks a rule of RULES on purpose:
@@ -380,15 +381,20 @@ def judge(case: Levels, code: int, output: str) -> str:
 class Runner:
     """Runs cases with one attnc."""
 
-    def __init__(self, attnc: Path) -> None:
-        """Takes the driver's path."""
+    def __init__(self, attnc: Path, target: str = "", emulator: Path | None = None) -> None:
+        """Takes the driver's path, the target, and the library that runs it (test/python/tile_emulator.c)."""
         self.attnc = attnc
+        self.options = [f"--target={target}"] if target else []
         # Idle threads that spin would take the cores of the other jobs.
         self.environment = os.environ | {"OMP_WAIT_POLICY": "passive", "LLVM_DISABLE_SYMBOLIZATION": "1"}
+        if emulator:
+            self.options.append("--emulated")
+            self.environment["LD_PRELOAD"] = str(emulator.resolve())
 
     def run(self, case: Levels, seed: int) -> Result:
         """Runs one line with inputs of this seed."""
         options = ["run", "--check", "--problem=" + print_problem(case), f"--seed={seed}", print_sizes(case)]
+        options += self.options
         command = [str(self.attnc), *(option for option in options if option)]
         paste = shlex.join(["attnc", *command[1:]])
         try:
@@ -432,11 +438,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the cases and, with their numbers, of the inputs (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="lines at a time (one a core)")
     parser.add_argument("--attnc", type=Path, default=root / "build/release/bin/attnc")
+    parser.add_argument("--target", default="", help="of the kernels (this processor)")
+    parser.add_argument("--emulator", type=Path, help="a library, preloaded, that executes what the processor lacks")
     parser.add_argument("--minimize", action="store_true", help="cut failures down to the smallest lines")
     parser.add_argument("--list", action="store_true", help="print the lines and run none")
     arguments = parser.parse_args()
 
-    generator, runner = Generator(arguments.seed, arguments.needed), Runner(arguments.attnc)
+    generator, runner = (
+        Generator(arguments.seed, arguments.needed),
+        Runner(arguments.attnc, arguments.target, arguments.emulator),
+    )
     stop = arguments.start + arguments.count
     cases = [case for _, case in zip(range(stop), generator.cases(), strict=False)][arguments.start :]
     numbers = range(arguments.start, stop)

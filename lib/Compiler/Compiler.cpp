@@ -52,6 +52,8 @@ Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_o
     : options(options), target(std::move(target)), objectTarget(this->target), diagnostics(diagnostics) {
   if (this->target.gpu)
     objectTarget = llvm::cantFail(TargetInfo::get(kHostLevel));
+  else if (options.emulatesVectors)
+    objectTarget = getEmulatedTarget(this->target);
   DialectRegistry registry;
   registerAllDialects(registry);
   registerBuiltinDialectTranslation(registry);
@@ -355,6 +357,8 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
       diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
       return nullptr;
     }
+  if (options.emulatesVectors)
+    emulateVectors(*result);
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
   optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash && !options.isQuick, options.isQuick);
   return result;

@@ -117,8 +117,8 @@ cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (d
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
 cl::opt<bool> timed("time", cl::desc("print the time of a call as well"), inRun, inCategory);
-cl::opt<bool> emulated("emulated", cl::desc("run although the processor lacks features: an emulator has them"), inRun,
-                       cl::Hidden, inCategory);
+cl::opt<bool> emulated("emulated", cl::desc("run although the processor lacks features: tiles trap, vectors are split"),
+                       inRun, cl::Hidden, inCategory);
 
 // attnc bench
 cl::opt<std::string> problemFile("problems",

@@ -28,11 +28,24 @@ static void reportWrongProcessor(int) {
   _exit(1);
 }
 
-Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name,
+/// True where this processor lacks vectors of a target. Tiles alone trap, and something preloaded executes them.
+static bool lacksVectors(StringRef target) {
+  Expected<TargetInfo> wanted = TargetInfo::get(target), host = TargetInfo::get("host");
+  if (!wanted || !host) {
+    consumeError(wanted.takeError());
+    consumeError(host.takeError());
+    return false;
+  }
+  return wanted->vectorBits > host->vectorBits || (wanted->bf16DotRate > 0 && host->bf16DotRate == 0);
+}
+
+Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &given, StringRef name,
                                              raw_ostream &diagnostics, bool isEmulated) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
+  CompileOptions options = given;
+  options.emulatesVectors = isEmulated && lacksVectors(options.target);
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();

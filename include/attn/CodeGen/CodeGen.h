@@ -35,6 +35,10 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const T
 void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
                     bool vectorizeLoops = true, bool isQuick = false);
 
+/// The processor with AVX2 that runs code of wider vectors for `target` once emulateVectors has rewritten it.
+TargetInfo getEmulatedTarget(const TargetInfo &target);
+void emulateVectors(llvm::Module &module);
+
 enum class FileKind { Object, Assembly };
 /// Machine code as the bytes of a file.
 llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);

@@ -58,6 +58,8 @@ struct CompileOptions {
   bool failOnFallback = false;
   /// LLVM's -O1 for code on the processor, which runs once: it takes longer to optimise than to run.
   bool isQuick = false;
+  /// Code for a processor with AVX2 of what is lowered for the target: this one lacks the target's vectors.
+  bool emulatesVectors = false;
   /// Finds attention in linalg; false compiles it as it is written.
   bool raise = true;
   /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
