@@ -24,8 +24,7 @@ static constexpr InstructionInfo kInfos[] = {
     {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, Instruction::FMA, 1},
     {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, Instruction::Pairs, 0},
     {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, Instruction::Bytes, 0},
-    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::Pairs,
-     0},
+    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::AMX, 0},
     {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::MMA, 1},
     {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, Instruction::TF32, 1},
     {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::WGMMA, 4},
@@ -91,12 +90,21 @@ static bool canMultiplyBytes(Operation *op) {
   return !hasScoreWeight(op) && liesTogether(DimKind::HeadSize, 1) && liesTogether(DimKind::ValueSize, 2);
 }
 
+/// Pairs that fill tiles.
+static bool canMultiplyTiles(Operation *op) {
+  return canMultiplyPairs(op, /*sharesKeys=*/false) &&
+         getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
+         getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
+}
+
 InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const TargetInfo &target) {
   auto get = [&](Instruction instruction) { return InstructionAttr::get(op->getContext(), instruction); };
   if (target.gpu)
     return get(getType(op, 0).isF32() ? Instruction::FMA : Instruction::MMA);
   if (sharesKeys && target.hasByteDot && canMultiplyBytes(op))
     return get(Instruction::Bytes);
+  if (!sharesKeys && isa<SdpaOp>(op) && target.hasTiles && canMultiplyTiles(op))
+    return get(Instruction::AMX);
   // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
   bool hasRows = !sharesKeys || getMaps(op)[2].getResults().back() == column;
@@ -116,12 +124,6 @@ static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
            << " keys of a page for instruction = bytes, as other pages are gathered and widened, "
            << "found " << keyTile << "; write key_tile = " << gather.getPageSize() << " or instruction = fma";
   return success();
-}
-
-/// True if the head sizes of an op are whole tiles of a tile instruction.
-static bool hasWholeTiles(Operation *op) {
-  return getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
-         getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
 
 namespace {
@@ -147,7 +149,7 @@ static constexpr Requirement kRequirements[] = {
      [](const TargetInfo &target) { return target.hasByteDot; },
      "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, without "
      "score_weight; write instruction = fma"},
-    {[](Operation *op, ScheduleAttr) { return canMultiplyPairs(op, /*sharesKeys=*/false) && hasWholeTiles(op); },
+    {[](Operation *op, ScheduleAttr) { return canMultiplyTiles(op); },
      [](const TargetInfo &target) { return target.hasTiles; },
      "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
      "score_weight; write instruction = pairs or instruction = fma"},

@@ -71,8 +71,6 @@ int64_t attn::getMaxTileKeys(OnlineStepOp step) {
 
 LogicalResult attn::verifyTileKeys(OnlineStepOp step) {
   int64_t keyTile = step.getSchedule()->getKeyTile(), keys = getStaticSize(step, DimKind::Key);
-  if (step.getSchedule()->getInfo().keyMultiple > 1 && keys != keyTile)
-    return step.emitOpError("expected a whole key tile of ") << keyTile << " keys for its instruction; run attn-tile";
   if (ShapedType::isDynamic(keys) || keys <= keyTile)
     return success();
   return step.emitOpError("expected at most ") << keyTile << " keys, those of the schedule's tile, found " << keys;

@@ -47,7 +47,7 @@ func.func @causal(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x3
 
 // -----
 
-// instruction = amx: V of a whole key tile as columns of keys; the last 11 keys are pairs.
+// instruction = amx: V as columns of keys. The last 11 keys are the first ones of a tile, of K as well.
 // CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG: #[[$V:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d1)>
 // CHECK-LABEL: func @tiles(
@@ -55,8 +55,11 @@ func.func @causal(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x3
 //       CHECK:   scf.for
 //       CHECK:     %[[VT:.*]] = attn.pack ins(%{{.*}} : tensor<32x64xbf16>) outs(%{{.*}} : tensor<64x32xbf16>) {maps = [#{{.*}}, #[[$COLUMNS]]]}
 //       CHECK:     attn.online_step ins(%{{.*}}, %{{.*}}, %[[VT]] : {{.*}} {maps = [{{.*}}, #[[$V]], {{.*}} instruction = amx>}
-//       CHECK:   attn.pack ins(%{{.*}} : tensor<11x64xbf16>) outs(%{{.*}} : tensor<6x64x2xbf16>)
-//       CHECK:   attn.online_step {{.*}} instruction = pairs>}
+//       CHECK:   %[[TILE:.*]] = attn.pack ins(%{{.*}} : tensor<11x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
+//       CHECK:   %[[LAST:.*]] = tensor.extract_slice %[[TILE]][0, 0] [11, 32] [1, 1]
+//       CHECK:   %[[COLUMNS:.*]] = attn.pack ins(%{{.*}} : tensor<11x64xbf16>) outs(%{{.*}} : tensor<64x32xbf16>)
+//       CHECK:   %[[LAST_V:.*]] = tensor.extract_slice %[[COLUMNS]][0, 0] [64, 11] [1, 1]
+//       CHECK:   attn.online_step ins(%{{.*}}, %[[LAST]], %[[LAST_V]] : {{.*}} instruction = amx>}
 func.func @tiles(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x64xbf16>,
                  %o: tensor<113x64xbf16>) -> tensor<113x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<113x32xbf16>, tensor<75x32xbf16>, tensor<75x64xbf16>)
@@ -78,8 +81,9 @@ func.func @tiles(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x
 //       CHECK:       attn.pack ins(%{{.*}} : tensor<32x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
 //       CHECK:       attn.online_step {{.*}} instruction = amx>} mask_mod
 //       CHECK:     scf.for
-//       CHECK:       attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<?x32x2xbf16>)
-//       CHECK:       attn.online_step {{.*}} instruction = pairs>} mask_mod
+//       CHECK:       attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
+//       CHECK:       attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
+//       CHECK:       attn.online_step {{.*}} instruction = amx>} mask_mod
 func.func @causal_tiles(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x32xbf16>)
       outs(%o : tensor<64x32xbf16>)

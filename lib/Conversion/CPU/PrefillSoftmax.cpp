@@ -47,6 +47,15 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
     Value odd = keys == 2 ? emitWeight(vb.add(first, 1), v, sum) : vb.splat(0);
     vb.store(vb.makePairs(weight, odd), t.pairs.weights, {vb.divide(first, 2), vb.multiply(lane, 2)});
   };
+  // A tile instruction multiplies the weights of all keys of a tile.
+  if (usesTiles(t) && getConstantIntValue(t.numKeys) != t.sizes.keys) {
+    Value zeros = vb.zero(VectorType::get({2 * vb.lanes}, getWeightType(t)));
+    vb.loop(vb.divide(vb.add(t.keyCount, 1), 2), vb.index(t.sizes.keys / 2), 1, {}, [&](Value pair, ValueRange) {
+      for (int64_t v = 0; v < block.vectors; ++v)
+        vb.store(zeros, t.pairs.weights, {pair, vb.multiply(getLane(t, block, v), 2)});
+      return Values();
+    });
+  }
   for (int64_t firstVector = 0; firstVector < block.vectors; firstVector += together) {
     Values zeros(together, vb.splat(0));
     Values sums =

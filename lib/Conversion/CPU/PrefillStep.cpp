@@ -23,9 +23,14 @@ using namespace attn::cpu;
 /// Rows of K or columns of V of a block of fewer vectors than the schedule's, at most: the last block may have few.
 static constexpr int64_t kMaxBlockRows = 8;
 
+/// A tile instruction multiplies whole tiles of keys.
+static int64_t getProductKeys(OnlineStepOp step) {
+  return llvm::alignTo(getMaxTileKeys(step), step.getSchedule()->getInfo().keyMultiple);
+}
+
 static PrefillSizes getSizes(OnlineStepOp step) {
   int64_t lanes = getStaticSize(step, DimKind::Query);
-  return {ShapedType::isDynamic(lanes) ? step.getSchedule()->getQueryTile() : lanes, getMaxTileKeys(step),
+  return {ShapedType::isDynamic(lanes) ? step.getSchedule()->getQueryTile() : lanes, getProductKeys(step),
           getStaticSize(step, DimKind::HeadSize), getStaticSize(step, DimKind::ValueSize)};
 }
 
@@ -160,8 +165,8 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
   VectorBuilder &vb = t.vb;
   unsigned query = getNumBatch(t), key = query + 1, head = query + 2, value = query + 3;
   if (usesTiles(t))
-    emitTileProduct(vb, getMatrix(vb, t.key, key, head), getPairMatrix(vb, t.pairs.query), t.scores,
-                    /*isAdded=*/false);
+    emitTileProduct(vb, getMatrix(vb, getWholeTile(vb, t.key, key, t.sizes.keys), key, head),
+                    getPairMatrix(vb, t.pairs.query), t.scores, /*isAdded=*/false);
   forEachLaneRange(t, [&](const LaneRange &range) {
     forEachLaneBlock(t, range, [&](const LaneBlock &block) { emitBlockWeights(t, laneCode, block); });
   });
@@ -173,8 +178,8 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
     });
   });
   if (usesTiles(t))
-    emitTileProduct(vb, getMatrix(vb, t.value, value, key), t.pairs.weights, getMatrix(vb, t.state.acc, value, query),
-                    /*isAdded=*/true);
+    emitTileProduct(vb, getMatrix(vb, getWholeTile(vb, t.value, key, t.sizes.keys), value, key), t.pairs.weights,
+                    getMatrix(vb, t.state.acc, value, query), /*isAdded=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,6 +228,10 @@ static LogicalResult verifyPrefillStep(OnlineStepOp op, Type type) {
   auto isWhole = [&](unsigned position) { return domain[position] % info.depth == 0; };
   if (usesTiles && (!isWhole(numBatch + 2) || !isWhole(numBatch + 3)))
     return op.emitOpError("expected head sizes that are multiples of ") << info.depth << " for its instruction";
+  for (unsigned i : {1u, 2u})
+    if (usesTiles && !hasWholeTile({op->getOperand(i), maps[i]}, numBatch + 1, getProductKeys(op)))
+      return op.emitOpError("expected a whole key tile of ")
+             << getProductKeys(op) << " keys, or the first ones of it, for its instruction; run attn-tile";
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");

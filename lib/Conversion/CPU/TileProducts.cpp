@@ -48,9 +48,45 @@ static Value getMatrix(VectorBuilder &vb, Value memref, unsigned row, unsigned c
   return memref::SubViewOp::create(vb.b, vb.loc, matrix, memref, offsets, sizes, strides);
 }
 
+/// The view of the first of `count` positions in dimension `dim` that a whole tile has; null where the memref itself
+/// has them, or where there is no such tile.
+static memref::SubViewOp findPartOfTile(Value memref, unsigned dim, int64_t count) {
+  while (cast<MemRefType>(memref.getType()).getDimSize(dim) != count) {
+    auto part = memref.getDefiningOp<memref::SubViewOp>();
+    if (!part || part.getType().getRank() != part.getSourceType().getRank() ||
+        !isConstantIntValue(part.getMixedOffsets()[dim], 0) || !isConstantIntValue(part.getMixedStrides()[dim], 1))
+      return {};
+    if (part.getSourceType().getDimSize(dim) >= count)
+      return part;
+    memref = part.getSource();
+  }
+  return {};
+}
+
+static unsigned getDim(const Operand &operand, unsigned position) {
+  return *operand.map.getResultPosition(getAffineDimExpr(position, operand.map.getContext()));
+}
+
+bool attn::cpu::hasWholeTile(const Operand &operand, unsigned position, int64_t count) {
+  unsigned dim = getDim(operand, position);
+  return cast<MemRefType>(operand.memref.getType()).getDimSize(dim) == count ||
+         findPartOfTile(operand.memref, dim, count);
+}
+
+Operand attn::cpu::getWholeTile(VectorBuilder &vb, const Operand &operand, unsigned position, int64_t count) {
+  unsigned dim = getDim(operand, position);
+  memref::SubViewOp part = findPartOfTile(operand.memref, dim, count);
+  if (!part)
+    return operand;
+  SmallVector<OpFoldResult> sizes = part.getMixedSizes();
+  sizes[dim] = vb.b.getIndexAttr(count);
+  return {
+      memref::SubViewOp::create(vb.b, vb.loc, part.getSource(), part.getMixedOffsets(), sizes, part.getMixedStrides()),
+      operand.map};
+}
+
 Value attn::cpu::getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, unsigned column) {
-  auto position = [&](unsigned dim) { return *operand.map.getResultPosition(vb.b.getAffineDimExpr(dim)); };
-  return ::getMatrix(vb, operand.memref, position(row), position(column));
+  return ::getMatrix(vb, operand.memref, getDim(operand, row), getDim(operand, column));
 }
 
 Value attn::cpu::getPairMatrix(VectorBuilder &vb, Value pairs) {

@@ -156,6 +156,10 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
 void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded);
 /// The matrix of two dimensions of an operand's domain; its others have size 1.
 mlir::Value getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, unsigned column);
+/// True for an operand of `count` positions of a dimension of the domain, or of the first ones of a tile of so many.
+bool hasWholeTile(const Operand &operand, unsigned position, int64_t count);
+/// All of these positions.
+Operand getWholeTile(VectorBuilder &vb, const Operand &operand, unsigned position, int64_t count);
 /// The matrix of the last two dimensions of collapsed pairs.
 mlir::Value getPairMatrix(VectorBuilder &vb, mlir::Value pairs);
 

@@ -27,6 +27,9 @@ struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
 };
 
+/// Cycles of all queries of a head and one key in a tile of `queryTile` rows that a tile instruction multiplies.
+double getTiledCycles(const PrefillShape &shape, int64_t queryTile, const TargetInfo &target);
+
 /// Cycles of one step of a register kernel with so many multiply-adds and instructions, those among them.
 double getStepCycles(double products, double instructions);
 

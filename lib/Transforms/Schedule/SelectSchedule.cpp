@@ -50,6 +50,14 @@ static constexpr int64_t kDynamicVectors = 3;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
 
+/// Rows and keys of a tile that a tile instruction multiplies: V is packed, and O loaded and stored, once a tile. With
+/// 128 x 128 such kernels take 12 to 18 % less time than with 64 x 64 (Granite Rapids, D 64 and 128).
+static constexpr int64_t kTiledRows = 128, kTiledKeys = 128;
+/// Rows of all heads that share one of K, at least. Fewer of them are memory-bound: a decode kernel reads K and V once.
+static constexpr int64_t kMinTiledRows = 16;
+/// Keys of its scores, and vectors of query rows, that are in registers at once.
+static constexpr int64_t kTiledBlock = 4;
+
 /// Keys of a tile of a page that is read where it lies; 0 if pages are gathered.
 static int64_t getKeysInPage(SdpaOp op, GatherPagesOp gather) {
   int64_t keys = getPageTile(op, gather, kKeyTile);
@@ -97,6 +105,37 @@ struct PrefillChoice {
 };
 } // namespace
 
+/// The least multiple of `unit` that makes as few tiles of `size` as `most` does; of a dynamic size, `most`.
+static int64_t getEvenTile(int64_t size, int64_t unit, int64_t most) {
+  if (ShapedType::isDynamic(size))
+    return most;
+  int64_t tiles = llvm::divideCeil(std::max<int64_t>(size, 1), most);
+  return llvm::alignTo(std::max<int64_t>(llvm::divideCeil(size, tiles), 1), unit);
+}
+
+/// The same by a tile instruction. Its tiles overlap so little with the rest of a step that the register blocks do not
+/// matter. K and V are not prefetched: they would push the tiles out of the first-level cache.
+static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queries, InstructionAttr instruction,
+                                                        const TargetInfo &target) {
+  int64_t lanes = target.getLanes(32), unit = instruction.getInfo().keyMultiple;
+  int64_t keyTile = getEvenTile(getStaticSize(op, DimKind::Key), unit, kTiledKeys);
+  auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
+  if (int64_t keys = gather ? getPageTile(op, gather, kTiledKeys) : 0; keys >= kKeyTile && keys % unit == 0)
+    keyTile = keys;
+  int64_t rows = getEvenTile(queries, lanes, kTiledRows);
+  while (rows > lanes && getTileStackBytes(op, rows, keyTile) > kMaxPrefillStackBytes)
+    rows -= lanes;
+  if (getTileStackBytes(op, rows, keyTile) > kMaxPrefillStackBytes)
+    return std::nullopt;
+  PrefillShape shape{queries, keyTile, getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize),
+                     /*elementBytes=*/4};
+  PrefillChoice choice{PrefillAttr::get(op.getContext(), rows, keyTile, lanes, kTiledBlock,
+                                        std::min(kTiledBlock, rows / lanes), instruction, /*prefetch=*/0)};
+  if (!ShapedType::isDynamic(queries))
+    choice.cycles = getGroupSize(op) * getTiledCycles(shape, rows, target);
+  return choice;
+}
+
 /// The schedule of so many queries, or of a dynamic number; none where the smallest tile needs too much stack.
 static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t queries, const TargetInfo &target) {
   // 16-bit elements are widened tile by tile.
@@ -104,6 +143,8 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
+  if (instruction.getInfo().keyMultiple > 1)
+    return selectTiledSchedule(op, queries, instruction, target);
   bool isInPlace = readsKeysInPlace(op, instruction.getInfo());
   int64_t keyTile = isInPlace ? getKeysInCache(valueSize * elementBytes, target) : kKeyTile;
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
@@ -147,6 +188,9 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
 /// kernel has the rows there are, of all heads that share a head of K, and sums the lanes of each product.
 static bool isFaster(SdpaOp op, DecodeAttr decode, const std::optional<PrefillChoice> &prefill,
                      const TargetInfo &target) {
+  bool isTiled = prefill && prefill->schedule.getInfo().keyMultiple > 1;
+  if (isTiled && decode.getQueryTile() * getGroupSize(op) < kMinTiledRows)
+    return true;
   return !prefill || getDecodeCycles(op, decode, target) <= prefill->cycles;
 }
 

@@ -96,10 +96,10 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
   // Rows further ahead would be asked for too early: all heads of the sequences in between are visited before them.
   int64_t prefetch = s.step.getCuSeqlensK() ? std::min(prefill.getPrefetch(), lanes) : prefill.getPrefetch();
   // As many keys as rows: what a step asks for ahead is spread over the keys of its tile.
-  int64_t keyTile = getKeyTile(s) % lanes == 0 ? lanes : getKeyTile(s);
+  int64_t fewKeys = llvm::alignTo(lanes, prefill.getInfo().keyMultiple);
+  int64_t keyTile = getKeyTile(s) % fewKeys == 0 ? fewKeys : getKeyTile(s);
   few.schedule = PrefillAttr::get(s.step.getContext(), lanes, keyTile, lanes, std::min(accumulators, kMaxBlockRows),
-                                  /*blockVectors=*/1, prefill.getInstruction(), prefetch)
-                     .withInstruction(prefill.getInfo().forPartialTiles);
+                                  /*blockVectors=*/1, prefill.getInstruction(), prefetch);
   few.hasFewKeys = true;
   return few;
 }

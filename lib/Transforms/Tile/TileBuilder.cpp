@@ -228,11 +228,11 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
                                       ValueRange values, SmallVector<AffineMap> stepMaps, ValueRange query,
                                       bool isPartial, ValueRange state) {
   Location loc = s.step.getLoc();
-  Value value = values.front();
-  ScheduleAttr stepSchedule = s.schedule;
+  Value key = keys.front(), value = values.front();
   if (usesPairs(s)) {
     stepMaps[0] = getPairMap(s, s.domainSizes.size(), s.headPos(), s.queryPos());
-    stepSchedule = packValue(b, s, at, value, stepMaps[2], at.sizes[s.keyPos()]);
+    packKey(b, s, at, key, stepMaps[1]);
+    packValue(b, s, at, value, stepMaps[2]);
   }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
@@ -253,10 +253,10 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
         mask = isDense(s) ? addDense(s.step.getMask()) : Value();
   stepMaps.append({getTileMap(s, getAccDims(s)), getTileMap(s, {s.queryPos()}), getTileMap(s, {s.queryPos()})});
   auto tiled = OnlineStepOp::create(
-      b, loc, state.getTypes(), query.front(), keys.front(), value, bias, mask, state[0], state[1], state[2],
+      b, loc, state.getTypes(), query.front(), key, value, bias, mask, state[0], state[1], state[2],
       /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), s.step.getScoreWeight(), s.step.getScaleValue(),
       keys.drop_front(), values.drop_front(), query.drop_front(), s.step.getScaleAttr(), s.step.getSoftcapAttr(),
-      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), s.step.getExactMaxAttr(), stepSchedule);
+      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), s.step.getExactMaxAttr(), s.schedule);
   if (isPartial)
     cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
   cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);

@@ -182,8 +182,11 @@ mlir::Value evaluateIndex(mlir::OpBuilder &b, mlir::Operation *step, const Domai
 mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
 mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
                       mlir::AffineMap map, unsigned paired, unsigned other);
-ScheduleAttr packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
-                       mlir::AffineMap &map, mlir::OpFoldResult count);
+/// Rows of K, where their products read behind them, as the first ones of a tile; updates `map`.
+void packKey(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &key, mlir::AffineMap &map);
+/// Rows of V as their products take them; updates `map`.
+void packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
+               mlir::AffineMap &map);
 
 /// Rows of each segment that a step takes.
 int64_t getSegmentRows(const TileShape &s);

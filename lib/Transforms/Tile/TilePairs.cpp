@@ -37,28 +37,41 @@ Value attn::packPairs(OpBuilder &b, const TileShape &s, const TilePosition &at, 
   return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
 }
 
-/// A whole key tile of V's `rows`, which `map` finds under (batch…, key, column), as (column, key): the keys that a
-/// tile instruction adds up lie together.
+/// True where a step has all keys of a tile.
+static bool isWholeTile(const TileShape &s, const TilePosition &at) {
+  return isConstantIntValue(at.sizes[s.keyPos()], getTileSize(s, s.keyPos()));
+}
+
+/// V's `rows`, which `map` finds under (batch…, key, column), as (column, key): the keys that a tile instruction adds
+/// up lie together. What the last keys are short of a whole tile is 0 in it.
 static Value packColumns(OpBuilder &b, const TileShape &s, const TilePosition &at, Value rows, AffineMap map) {
   Location loc = s.step.getLoc();
   Value target = emptyTile(b, s, {s.valuePos(), s.keyPos()}, s.rowType);
   SmallVector<unsigned> dims = getPositions(s, {s.numBatch + 1, s.numBatch});
   AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(s.numBatch + 2, dims, b.getContext());
-  return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
+  Value tile =
+      PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
+  return isWholeTile(s, at) ? tile : sliceKeys(b, s, at, tile, s.numBatch + 1);
 }
 
-/// `count` rows of V as their products take them; updates `map`. Returns the schedule of those: some instructions
-/// multiply whole key tiles only.
-ScheduleAttr attn::packValue(OpBuilder &b, const TileShape &s, const TilePosition &at, Value &value, AffineMap &map,
-                             OpFoldResult count) {
+void attn::packKey(OpBuilder &b, const TileShape &s, const TilePosition &at, Value &key, AffineMap &map) {
+  if (s.schedule.getInfo().keyMultiple == 1 || isWholeTile(s, at))
+    return;
+  Location loc = s.step.getLoc();
+  Value target = emptyTile(b, s, {s.keyPos(), s.headPos()}, s.rowType);
+  auto maps = b.getAffineMapArrayAttr({getRowMap(s, map, s.headPos()), b.getMultiDimIdentityMap(s.numBatch + 2)});
+  Value tile = PackOp::create(b, loc, target.getType(), key, target, maps)->getResult(0);
+  key = sliceKeys(b, s, at, tile, s.numBatch);
+  map = getTileMap(s, {s.keyPos(), s.headPos()});
+}
+
+void attn::packValue(OpBuilder &b, const TileShape &s, const TilePosition &at, Value &value, AffineMap &map) {
   AffineMap rowMap = getRowMap(s, map, s.valuePos());
-  const InstructionInfo &info = s.schedule.getInfo();
-  if (info.valueLayout == OperandLayout::Columns && isConstantIntValue(count, getTileSize(s, s.keyPos()))) {
+  if (s.schedule.getInfo().valueLayout == OperandLayout::Columns) {
     value = packColumns(b, s, at, value, rowMap);
     map = getTileMap(s, {s.valuePos(), s.keyPos()});
-    return s.schedule;
+    return;
   }
   value = packPairs(b, s, at, value, rowMap, s.keyPos(), s.valuePos());
   map = getPairMap(s, s.domainSizes.size(), s.keyPos(), s.valuePos());
-  return cast<PrefillAttr>(s.schedule).withInstruction(info.forPartialTiles);
 }

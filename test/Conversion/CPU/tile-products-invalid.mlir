@@ -2,7 +2,7 @@
 
 func.func @part_of_a_tile(%q: memref<16x16x2xbf16>, %k: memref<31x32xbf16>, %v: memref<32x31xbf16>, %a: memref<32x16xf32>,
                           %m: memref<16xf32>, %l: memref<16xf32>) {
-  // expected-error @below {{expected a whole key tile of 32 keys for its instruction; run attn-tile}}
+  // expected-error @below {{expected a whole key tile of 32 keys, or the first ones of it, for its instruction; run attn-tile}}
   attn.online_step ins(%q, %k, %v : memref<16x16x2xbf16>, memref<31x32xbf16>, memref<32x31xbf16>)
       outs(%a, %m, %l : memref<32x16xf32>, memref<16xf32>, memref<16xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, j, d, e) -> (j, d)>,

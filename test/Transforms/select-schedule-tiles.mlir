@@ -1,0 +1,116 @@
+// Where the target has tiles of bf16 (AMX), the policy multiplies by them: 128 rows by 128 keys, or less where there is less.
+// RUN: attn-opt %s --attn-select-schedule=target=sapphirerapids | FileCheck %s
+
+// CHECK-LABEL: func @d64(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx>
+func.func @d64(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<1024x64xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
+      outs(%o : tensor<1024x64xbf16>) -> tensor<1024x64xbf16>
+  return %r : tensor<1024x64xbf16>
+}
+
+// CHECK-LABEL: func @d128(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @d128(%q: tensor<1024x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<1024x128xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x128xbf16>, tensor<1024x128xbf16>, tensor<1024x128xbf16>)
+      outs(%o : tensor<1024x128xbf16>) -> tensor<1024x128xbf16>
+  return %r : tensor<1024x128xbf16>
+}
+
+// CHECK-LABEL: func @d256(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @d256(%q: tensor<1024x256xbf16>, %o: tensor<1024x256xbf16>) -> tensor<1024x256xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x256xbf16>, tensor<1024x256xbf16>, tensor<1024x256xbf16>)
+      outs(%o : tensor<1024x256xbf16>) -> tensor<1024x256xbf16>
+  return %r : tensor<1024x256xbf16>
+}
+
+// What a thread's stack holds of a large head.
+// CHECK-LABEL: func @d1024(
+//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 128, {{.*}} instruction = amx>
+func.func @d1024(%q: tensor<1024x1024xbf16>, %o: tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>)
+      outs(%o : tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16>
+  return %r : tensor<1024x1024xbf16>
+}
+
+// The last tile has 104 keys.
+// CHECK-LABEL: func @keys_1000(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @keys_1000(%q: tensor<1024x128xbf16>, %k: tensor<1000x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<1024x128xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1024x128xbf16>, tensor<1000x128xbf16>, tensor<1000x128xbf16>)
+      outs(%o : tensor<1024x128xbf16>) -> tensor<1024x128xbf16>
+  return %r : tensor<1024x128xbf16>
+}
+
+// 130 rows and 160 keys are two tiles each.
+// CHECK-LABEL: func @even(
+//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 96, {{.*}} instruction = amx>
+func.func @even(%q: tensor<130x64xbf16>, %k: tensor<160x64xbf16>, %o: tensor<130x64xbf16>) -> tensor<130x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<130x64xbf16>, tensor<160x64xbf16>, tensor<160x64xbf16>)
+      outs(%o : tensor<130x64xbf16>) -> tensor<130x64xbf16>
+  return %r : tensor<130x64xbf16>
+}
+
+// CHECK-LABEL: func @causal(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @causal(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<1024x64xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
+      outs(%o : tensor<1024x64xbf16>) {causal = #attn.causal<top_left>} -> tensor<1024x64xbf16>
+  return %r : tensor<1024x64xbf16>
+}
+
+// CHECK-LABEL: func @group(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @group(%q: tensor<8x512x64xbf16>, %k: tensor<2x512x64xbf16>, %o: tensor<8x512x64xbf16>) -> tensor<8x512x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<8x512x64xbf16>, tensor<2x512x64xbf16>, tensor<2x512x64xbf16>)
+      outs(%o : tensor<8x512x64xbf16>) -> tensor<8x512x64xbf16>
+  return %r : tensor<8x512x64xbf16>
+}
+
+// Unknown numbers are many.
+// CHECK-LABEL: func @dynamic(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @dynamic(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %o: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<?x64xbf16>, tensor<?x64xbf16>, tensor<?x64xbf16>)
+      outs(%o : tensor<?x64xbf16>) -> tensor<?x64xbf16>
+  return %r : tensor<?x64xbf16>
+}
+
+// K and V of 8 bits are widened to bf16.
+// CHECK-LABEL: func @bytes(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xbf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
+      kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16>
+  return %r : tensor<1x256x64xbf16>
+}
+
+// A tile has whole vectors of rows; few rows are a decode kernel, whose rows are all there.
+// CHECK-LABEL: func @few_rows(
+//       CHECK:   #attn.decode<
+//   CHECK-NOT:   amx
+func.func @few_rows(%q: tensor<4x64xbf16>, %k: tensor<1024x64xbf16>, %o: tensor<4x64xbf16>) -> tensor<4x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<4x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
+      outs(%o : tensor<4x64xbf16>) -> tensor<4x64xbf16>
+  return %r : tensor<4x64xbf16>
+}
+
+// Tiles are 32 columns of a head.
+// CHECK-LABEL: func @d80(
+//       CHECK:   #attn.prefill<
+//   CHECK-NOT:   amx
+func.func @d80(%q: tensor<256x80xbf16>, %o: tensor<256x80xbf16>) -> tensor<256x80xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<256x80xbf16>, tensor<256x80xbf16>, tensor<256x80xbf16>)
+      outs(%o : tensor<256x80xbf16>) -> tensor<256x80xbf16>
+  return %r : tensor<256x80xbf16>
+}
+
+// CHECK-LABEL: func @f16(
+//       CHECK:   #attn.prefill<
+//   CHECK-NOT:   amx
+func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf16>, tensor<256x64xf16>, tensor<256x64xf16>)
+      outs(%o : tensor<256x64xf16>) -> tensor<256x64xf16>
+  return %r : tensor<256x64xf16>
+}
