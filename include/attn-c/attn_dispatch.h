@@ -25,8 +25,13 @@ extern "C" {
 /* The bit of an LLVM feature name ("avx2"), or -1 if no test of it is known. */
 int32_t attn_find_feature(const char *name);
 
-/* The features of this processor whose registers the operating system saves, by CPUID and XGETBV. */
+/* The features of this processor whose registers the operating system saves, by CPUID and XGETBV. Those of tiles
+ * (AMX) only if it also grants them to this process, which this call asks for. */
 void attn_detect_features(uint64_t features[ATTN_FEATURE_WORDS]);
+
+/* Asks the operating system for the registers of tiles: 1 if this process may use them, 0 if the processor has none or
+ * the system refuses. */
+int32_t attn_request_tiles(void);
 
 /* Code for one target: LLVM struct { ptr, [2 x i64] }. */
 typedef struct attn_variant {

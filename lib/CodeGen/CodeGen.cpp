@@ -7,6 +7,7 @@
 #include "attn/CodeGen/CodeGen.h"
 #include "NarrowFloats.h"
 #include "attn-c/attn_cuda.h"
+#include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -20,8 +21,6 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include <mutex>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 using namespace llvm;
 
@@ -50,8 +49,10 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   const Target *backend = TargetRegistry::lookupTarget(triple, error);
   if (!backend)
     return createStringError("this LLVM has no code generator for " + target.triple + ": " + error);
+  TargetOptions options;
+  options.UseInitArray = true; // where today's C libraries look for constructors
   std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(
-      triple, target.cpu, target.features, TargetOptions(), Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+      triple, target.cpu, target.features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
   if (!machine)
     return createStringError("LLVM refuses the target '" + target.name + "'");
   return machine;
@@ -124,21 +125,12 @@ LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit, std::shared_ptr<cons
     : missing(std::move(missing)), jit(std::move(jit)) {}
 LoadedObject::~LoadedObject() = default;
 
-/// Linux grants the registers of AMX tiles to processes that request them (Documentation/arch/x86/xstate.rst). If it
-/// refuses, as on processors without them, a kernel with instruction = amx stops at an illegal instruction.
-static void requestTiles() {
-#ifdef SYS_arch_prctl                                    // x86
-  constexpr long kRequestState = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  (void)syscall(SYS_arch_prctl, kRequestState, kTileData);
-#endif
-}
-
 Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   initializeTargets();
   Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
-  requestTiles();
+  (void)attn_request_tiles(); // ORC runs no constructors of objects
   auto missing = std::make_shared<std::string>();
   (*jit)->getExecutionSession().setErrorReporter([missing](Error error) {
     handleAllErrors(

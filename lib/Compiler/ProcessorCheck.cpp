@@ -13,10 +13,14 @@
 #include "attn/CodeGen/LinkBitcode.h"
 #include "attn/Compiler/CheckBitcode.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace llvm;
 
 namespace attn {
+
+/// Of a constructor.
+static constexpr int kAnyPriority = 65535;
 
 GlobalVariable *createTable(Module &module, Constant *value, const Twine &name) {
   auto *table = new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, value,
@@ -79,6 +83,23 @@ static void setLowestTarget(Function &function) {
   function.addFnAttr(Attribute::NoInline);
 }
 
+/// True for code of tiles, which LLVM makes of intrinsics alone.
+static bool usesTiles(const Module &module) {
+  return llvm::any_of(module, [](const Function &function) { return function.getName().starts_with("llvm.x86.tile"); });
+}
+
+/// The plain entry runs what it has: an object with tiles asks for them when it is loaded.
+static void requestTilesAtStart(Module &module) {
+  Type *code = Type::getInt32Ty(module.getContext());
+  FunctionCallee request = module.getOrInsertFunction("attn_request_tiles", FunctionType::get(code, false));
+  auto *type = FunctionType::get(Type::getVoidTy(module.getContext()), false);
+  Function *start = Function::Create(type, GlobalValue::InternalLinkage, "attn.request_tiles", module);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", start));
+  b.CreateCall(request);
+  b.CreateRetVoid();
+  appendToGlobalCtors(module, start, kAnyPriority);
+}
+
 Error addProcessorCheck(Module &module, const TargetInfo &target, ArrayRef<Kernel> kernels) {
   Variant variant = createVariant(target);
   auto hasEntry = [&](const Kernel &kernel) { return module.getFunction(getCheckedName(kernel.name)) != nullptr; };
@@ -88,6 +109,8 @@ Error addProcessorCheck(Module &module, const TargetInfo &target, ArrayRef<Kerne
   llvm::DenseSet<Function *> others;
   for (Function &function : module)
     others.insert(&function);
+  if (usesTiles(module))
+    requestTilesAtStart(module);
   Constant *variants = createVariantTable(module, variant);
   for (const Kernel &kernel : kernels)
     if (hasEntry(kernel))

@@ -18,6 +18,8 @@ namespace attn {
 
 static_assert(sizeof(Variant::features) == ATTN_FEATURE_WORDS * sizeof(uint64_t));
 
+/// What runs on a processor with tiles and uses none.
+static constexpr StringLiteral kBelowTiles = "x86-64-v4";
 /// Features of every x86-64 processor, and features that are no instructions.
 static constexpr StringLiteral kAlwaysThere[] = {"x87", "vzeroupper", "evex512"};
 
@@ -101,6 +103,11 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
     auto isBetter = [](const Variant &a, const Variant &b) { return getRank(a) < getRank(b); };
     variants.insert(llvm::upper_bound(variants, variant, isBetter), std::move(variant));
   }
+  // A process that Linux refuses the tiles takes the next variant, which should have the same vectors.
+  auto tiled = llvm::find_if(variants, [](const Variant &variant) { return variant.target.hasTiles; });
+  if (variants.size() > 1 && tiled != variants.end() &&
+      (tiled == variants.begin() || std::prev(tiled)->target.vectorBits < tiled->target.vectorBits))
+    variants.insert(tiled, createVariant(cantFail(TargetInfo::get(kBelowTiles))));
   return variants;
 }
 

@@ -65,6 +65,20 @@ TEST(Variants, OfGpusTheHighestCapabilityLast) {
     EXPECT_EQ(variant.target.name, name);
 }
 
+// Linux may refuse a process the tiles: the next variant has the same vectors.
+TEST(Variants, BelowTilesTheSameVectors) {
+  auto getNames = [](llvm::StringRef list) {
+    std::string names;
+    for (const Variant &variant : getList(list))
+      names += variant.target.name + " ";
+    return names;
+  };
+  EXPECT_EQ(getNames("sapphirerapids,x86-64-v2"), "x86-64-v2 x86-64-v4 sapphirerapids ");
+  EXPECT_EQ(getNames("sapphirerapids,x86-64-v4"), "x86-64-v4 sapphirerapids ");
+  EXPECT_EQ(getNames("znver4,x86-64-v3"), "x86-64-v3 znver4 ");
+  EXPECT_EQ(getNames("sapphirerapids"), "sapphirerapids "); // as it was asked for
+}
+
 TEST(Variants, HostRunsHere) {
   std::vector<Variant> variants = getList("host");
   uint64_t found[ATTN_FEATURE_WORDS];

@@ -30,7 +30,8 @@ struct Variant {
 
 Variant createVariant(TargetInfo target);
 
-/// The targets of a list as "x86-64-v2,x86-64-v3,host" or "sm_80,sm_90", the one with the most features last. Refused
+/// The targets of a list as "x86-64-v2,x86-64-v3,host" or "sm_80,sm_90", the one with the most features last. Below one
+/// with tiles (AMX), which Linux may refuse a process, stands one with the same vectors: x86-64-v4 is added. Refused
 /// are unknown names, names of GPUs beside processors, and targets whose code may use the same features.
 llvm::Expected<std::vector<Variant>> getVariants(llvm::StringRef list);
 

@@ -1,0 +1,34 @@
+/*===- Registers.h - what Processor.c reads of processor and system -------------===
+ *
+ * A test defines these functions itself, and ATTN_REGISTERS_H, in front of Processor.c.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#ifndef ATTN_REGISTERS_H
+#define ATTN_REGISTERS_H
+
+#include <cpuid.h>
+#include <stdint.h>
+
+/* EAX, EBX, ECX and EDX of a leaf; 0 where the processor has no such leaf. */
+static int readLeaf(uint32_t leaf, uint32_t subleaf, uint32_t registers[4]) {
+  return __get_cpuid_count(leaf, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]);
+}
+
+/* The lower half of XCR0. */
+static uint32_t readState(void) {
+  uint32_t low, high;
+  /* xgetbv, as bytes for assemblers that accept it only with a feature enabled */
+  __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+/* arch_prctl of Linux, without the C library, which freestanding objects lack; 0 or a negative error. */
+static long callArchPrctl(long code, long argument) {
+  long result = 158; /* the number of the call */
+  __asm__ volatile("syscall" : "+a"(result) : "D"(code), "S"(argument) : "rcx", "r11", "memory");
+  return result;
+}
+
+#endif /* ATTN_REGISTERS_H */
