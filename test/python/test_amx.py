@@ -36,6 +36,7 @@ PROBLEMS = {
     "hq2 sq203 sk113 d64 bf16 causal=bottom_right out=lse": True,
     "sq100 sk33 d64 bf16": True,
     "b? hq2 sq? sk? d64 bf16 causal=top_left": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 dv128 bf16 kv=fp8 window=3,2 align=bottom_right": True,
     # By other instructions: few rows, heads that are no whole tiles.
     "hq2 sq1 sk203 d64 bf16": False,
     "hq2 sq113 sk203 d59 bf16": False,

@@ -70,7 +70,19 @@ static void copyRow(VectorBuilder &vb, Value from, function_ref<Values(Value)> f
     });
 }
 
-/// A copy that keeps rows as they are: K or V, widened.
+/// A row of `columns` zeros.
+static void clearRow(VectorBuilder &vb, Value memref, function_ref<Values(Value)> at, int64_t columns) {
+  Type type = getElementTypeOrSelf(memref.getType());
+  int64_t whole = columns / vb.lanes * vb.lanes;
+  vb.loop(whole, vb.lanes, {}, [&](Value column, ValueRange) {
+    vb.store(vb.zero(VectorType::get({vb.lanes}, type)), memref, at(column));
+    return Values();
+  });
+  for (int64_t column = whole; column < columns; ++column)
+    memref::StoreOp::create(vb.b, vb.loc, vb.zero(type), memref, at(vb.index(column)));
+}
+
+/// A copy that keeps rows as they are: K or V, widened. A whole tile has zeros behind them.
 static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op.getOutput().getType()));
   int64_t columns = getStaticSize(op, DimKind::HeadSize);
@@ -80,6 +92,8 @@ static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInf
   unsigned numBatch = getNumBatchDims(op);
   Operand input{op.getInput(), maps[0]}, output{op.getOutput(), maps[1]};
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
+  int64_t inputRows = getStaticRows(input, numBatch), outputRows = getStaticRows(output, numBatch);
+  bool isPadded = !ShapedType::isDynamic(outputRows) && inputRows != outputRows && getNumRows(vb, input, numBatch);
   // The heads of a decode tile, or one.
   int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
   vb.loop(heads, 1, {}, [&](Value head, ValueRange) {
@@ -90,12 +104,18 @@ static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInf
       domain.append({row, column});
       return side.getIndices(vb, domain);
     };
-    vb.loop(vb.index(0), getNumRows(vb, output, numBatch), 1, {}, [&](Value row, ValueRange) {
+    Value all = getNumRows(vb, output, numBatch), rows = isPadded ? getNumRows(vb, input, numBatch) : all;
+    vb.loop(vb.index(0), rows, 1, {}, [&](Value row, ValueRange) {
       copyRow(
           vb, input.memref, [&](Value column) { return getIndices(input, row, column); }, output.memref,
           [&](Value column) { return getIndices(output, row, column); }, columns, input.isInnermost(numBatch + 1));
       return Values();
     });
+    if (isPadded)
+      vb.loop(rows, all, 1, {}, [&](Value row, ValueRange) {
+        clearRow(vb, output.memref, [&](Value column) { return getIndices(output, row, column); }, columns);
+        return Values();
+      });
     return Values();
   });
   rewriter.eraseOp(op);
