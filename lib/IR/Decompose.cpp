@@ -214,7 +214,8 @@ Values decomposePack(Formula &f, PackOp op) {
 } // namespace
 
 FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op, Type computeType) {
-  if (!isa<RankedTensorType>(op->getOperand(0).getType()))
+  Type operand = op->getOperand(0).getType();
+  if (!isa<RankedTensorType>(operand) || isInRegisters(operand))
     return failure();
   if (auto sdpa = dyn_cast<SdpaOp>(op)) {
     if (sdpa.getCuSeqlensQ())

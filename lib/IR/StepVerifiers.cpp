@@ -43,11 +43,19 @@ static LogicalResult verifyKvHead(Operation *op, std::optional<AffineMap> kvHead
   return success();
 }
 
-/// C9: what happens later happens to a buffer.
-static LogicalResult verifyOfMemRefs(Operation *op, bool isLater, StringRef name) {
-  if (!isLater || op->getNumResults() == 0)
+/// C9: nobody but the wait may have what is not there yet.
+static LogicalResult verifyAsync(ProductOp op) {
+  if (!op.getAsync())
     return success();
-  return op->emitOpError("C9: expected ") << name << " on memrefs alone, found results; run one-shot-bufferize first";
+  if (op.getNumResults() == 0 || !isInRegisters(op.getOutput().getType()))
+    return op.emitOpError("C9: expected async on a tile in registers, found output of type ")
+           << op.getOutput().getType() << "; run attn-tiles-to-registers first";
+  Value result = op.getResults().front();
+  auto wait = result.hasOneUse() ? dyn_cast<WaitProductOp>(*result.user_begin()) : WaitProductOp();
+  if (!wait || wait->getBlock() != op->getBlock())
+    return op.emitOpError("C9: expected one attn.wait_product of the result of an async product, in its block, and no "
+                          "other use");
+  return success();
 }
 
 /// What a region calculates in: the type of the tile, or f32.
@@ -62,7 +70,8 @@ LogicalResult ProductOp::verify() {
   Type lhs = getElementTypeOrSelf(getLhs().getType()), rhs = getElementTypeOrSelf(getRhs().getType()),
        output = getElementTypeOrSelf(getOutput().getType());
   bool isScores = getContraction() == Contraction::Scores;
-  if (!isa<FloatType>(lhs) || (!isScores && !lhs.isF32() && !lhs.isF64()))
+  bool isRounded = isInRegisters(getLhs().getType()) && lhs == rhs;
+  if (!isa<FloatType>(lhs) || (!isScores && !lhs.isF32() && !lhs.isF64() && !isRounded))
     return emitOpError("C4: expected lhs to be ") << (isScores ? "floating point" : "f32 or f64") << ", found " << lhs;
   if (!output.isF32() && !output.isF64())
     return emitOpError("C4: expected output to be f32 or f64, found ") << output;
@@ -72,7 +81,14 @@ LogicalResult ProductOp::verify() {
     return emitOpError("C4: expected rhs to be no wider than lhs or output, found ") << rhs << " beside " << lhs;
   if (getScoreWeight() && !isScores)
     return emitOpError("C2: expected score_weight with the contraction scores alone, found it with values");
-  return verifyOfMemRefs(*this, getAsync(), "async");
+  return verifyAsync(*this);
+}
+
+LogicalResult WaitProductOp::verify() {
+  auto product = getProduct().getDefiningOp<ProductOp>();
+  if (!product || !product.getAsync())
+    return emitOpError("C9: expected the result of an attn.product with async");
+  return success();
 }
 
 LogicalResult MapScoresOp::verify() {
@@ -105,7 +121,19 @@ LogicalResult RowMaxOp::verify() {
 LogicalResult RescaleOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyOneFloat(*this)))
     return failure();
-  return verifyOfMemRefs(*this, getDeferred(), "deferred");
+  return success();
+}
+
+LogicalResult RescaleRowsOp::verify() {
+  if (llvm::none_of(getFactors().getUsers(), [](Operation *user) { return isa<RescaleAccOp>(user); }))
+    return emitOpError("C9: expected an attn.rescale_acc by its factors, as the sums of the rows have them");
+  return success();
+}
+
+LogicalResult RescaleAccOp::verify() {
+  if (!getFactors().getDefiningOp<RescaleRowsOp>())
+    return emitOpError("C9: expected the factors of an attn.rescale_rows");
+  return success();
 }
 
 LogicalResult WeightsOp::verify() {

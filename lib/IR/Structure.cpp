@@ -149,7 +149,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
         addAttentionInputs(specs, step);
         addState(specs);
       })
-      .Case<MergeStatesOp>([&](auto) {
+      .Case<MergeStatesOp, StoreStateOp>([&](auto) {
         addState(specs);
         addState(specs);
       })
@@ -272,6 +272,15 @@ unsigned getNumBatchDims(Operation *op) {
 unsigned getDomainPosition(Operation *op, DimKind kind) {
   ArrayRef<DimKind> dims = getDomainDims(op);
   return getNumBatchDims(op) + (llvm::find(dims, kind) - dims.begin());
+}
+
+bool isInRegisters(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa_and_present<RegistersAttr>(tensor.getEncoding());
+}
+
+RankedTensorType getRegisterType(ArrayRef<int64_t> shape, Type elementType) {
+  return RankedTensorType::get(shape, elementType, RegistersAttr::get(elementType.getContext()));
 }
 
 Type getAccumulationType(Type elementType) {

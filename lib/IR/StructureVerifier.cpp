@@ -14,19 +14,23 @@ using namespace mlir;
 using namespace attn;
 
 LogicalResult attn::verifyForm(Operation *op) {
-  bool isTensor = isa<RankedTensorType>(op->getOperand(0).getType());
-  for (Value operand : op->getOperands())
-    if (isa<ShapedType>(operand.getType()) && isa<RankedTensorType>(operand.getType()) != isTensor)
-      return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
-  auto dps = cast<DestinationStyleOpInterface>(op);
-  unsigned expected = isTensor ? dps.getNumDpsInits() : 0;
-  if (op->getNumResults() != expected)
+  bool hasTensors = false, hasMemRefs = false;
+  for (Type type : op->getOperandTypes()) {
+    hasTensors |= isa<RankedTensorType>(type) && !isInRegisters(type);
+    hasMemRefs |= isa<MemRefType>(type);
+  }
+  if (hasTensors && hasMemRefs)
+    return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
+  SmallVector<Type> expected;
+  for (Value init : cast<DestinationStyleOpInterface>(op).getDpsInits())
+    if (isa<RankedTensorType>(init.getType()))
+      expected.push_back(init.getType());
+  if (op->getNumResults() != expected.size())
     return op->emitOpError("C11: expected ")
-           << expected << " results, one for each output tensor, found " << op->getNumResults();
-  for (auto [result, init] : llvm::zip(op->getResults(), dps.getDpsInits()))
-    if (result.getType() != init.getType())
-      return op->emitOpError("C11: expected a result of its output's type ")
-             << init.getType() << ", found " << result.getType();
+           << expected.size() << " results, one for each output tensor, found " << op->getNumResults();
+  for (auto [result, type] : llvm::zip(op->getResults(), expected))
+    if (result.getType() != type)
+      return op->emitOpError("C11: expected a result of its output's type ") << type << ", found " << result.getType();
   return success();
 }
 

@@ -197,6 +197,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createPipelineCopiesPass());
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  kernels.addPass(createTilesToRegistersPass());
   pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
   pm.nest<gpu::GPUModuleOp>().addPass(createOverlapProductsPass());
   pm.addPass(createMakePersistentPass());

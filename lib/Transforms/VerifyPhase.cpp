@@ -103,7 +103,7 @@ bool readsNoStage(Operation *op) {
   // The stage is read until the product has been computed.
   for (Operation *next = op->getNextNode(); product.getAsync() && next; next = next->getNextNode()) {
     auto end = dyn_cast<WaitProductOp>(next);
-    if (end && end.getOutput() == product.getOutput())
+    if (end && end.getProduct().getDefiningOp() == op)
       return false;
     if (releases(next, tile))
       return true;
@@ -115,6 +115,12 @@ bool isOutsideOfProducer(Operation *op) {
   auto copy = dyn_cast<CopyOp>(op);
   auto roles = op->getParentOfType<WarpRolesOp>();
   return copy && copy.getTensorMap() && !(roles && roles.getProducer().isAncestor(op->getParentRegion()));
+}
+
+/// Only tiles in registers are lowered.
+bool writesScoresToMemory(Operation *op) {
+  auto product = dyn_cast<ProductOp>(op);
+  return product && isa<MemRefType>(product.getOutput().getType());
 }
 
 const Contract kContracts[] = {
@@ -166,6 +172,7 @@ const Contract kContracts[] = {
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
+    {"steps", writesScoresToMemory, "products of tiles in registers after phase steps; run attn-tiles-to-registers"},
     {"steps", isOutsideOfProducer, "the producer of an attn.warp_roles around a copy of a box; run attn-split-roles"},
     {"steps", keepsStage,
      "an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; "

@@ -177,9 +177,9 @@ func.func @c9_wait() {
 
 // -----
 
-// A value cannot change later.
-func.func @c9_async(%p: tensor<4x6xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{C9: expected async on memrefs alone, found results; run one-shot-bufferize first}}
+// Tensors and memrefs have no threads that compute beside the product.
+func.func @c9_async_tensor(%p: tensor<4x6xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{C9: expected async on a tile in registers, found output of type 'tensor<4x8xf32>'; run attn-tiles-to-registers first}}
   %o = attn.product ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%a : tensor<4x8xf32>)
       {accumulate, async, contraction = #attn.contraction<values>} -> tensor<4x8xf32>
   return %o : tensor<4x8xf32>
@@ -187,11 +187,97 @@ func.func @c9_async(%p: tensor<4x6xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32
 
 // -----
 
-func.func @c9_deferred(%n: tensor<4xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %l: tensor<4xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{C9: expected deferred on memrefs alone, found results; run one-shot-bufferize first}}
-  %o:3 = attn.rescale ins(%n : tensor<4xf32>) outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) {deferred}
-      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
-  return %o#0 : tensor<4x8xf32>
+func.func @c9_async_memref(%q: memref<4x6xf32>, %k: memref<8x6xf32>, %s: memref<4x8xf32>) {
+  // expected-error @below {{C9: expected async on a tile in registers, found output of type 'memref<4x8xf32>'; run attn-tiles-to-registers first}}
+  attn.product ins(%q, %k : memref<4x6xf32>, memref<8x6xf32>) outs(%s : memref<4x8xf32>)
+      {async, contraction = #attn.contraction<scores>}
+  return
+}
+
+// -----
+
+// Nobody waits for the scores.
+!scores = tensor<4x8xf32, #attn.registers>
+func.func @c9_no_wait(%q: memref<4x6xf32>, %k: memref<8x6xf32>, %s: !scores) {
+  // expected-error @below {{C9: expected one attn.wait_product of the result of an async product, in its block, and no other use}}
+  %o = attn.product ins(%q, %k : memref<4x6xf32>, memref<8x6xf32>) outs(%s : !scores)
+      {async, contraction = #attn.contraction<scores>} -> !scores
+  return
+}
+
+// -----
+
+// What is read is not there yet.
+!scores = tensor<4x8xf32, #attn.registers>
+func.func @c9_read_early(%q: memref<4x6xf32>, %k: memref<8x6xf32>, %s: !scores) -> !scores {
+  // expected-error @below {{C9: expected one attn.wait_product of the result of an async product, in its block, and no other use}}
+  %o = attn.product ins(%q, %k : memref<4x6xf32>, memref<8x6xf32>) outs(%s : !scores)
+      {async, contraction = #attn.contraction<scores>} -> !scores
+  %done = attn.wait_product %o : !scores
+  return %o : !scores
+}
+
+// -----
+
+// Another round would wait.
+!scores = tensor<4x8xf32, #attn.registers>
+func.func @c9_wait_elsewhere(%q: memref<4x6xf32>, %k: memref<8x6xf32>, %s: !scores, %any: i1) {
+  // expected-error @below {{C9: expected one attn.wait_product of the result of an async product, in its block, and no other use}}
+  %o = attn.product ins(%q, %k : memref<4x6xf32>, memref<8x6xf32>) outs(%s : !scores)
+      {async, contraction = #attn.contraction<scores>} -> !scores
+  scf.if %any {
+    %done = attn.wait_product %o : !scores
+  }
+  return
+}
+
+// -----
+
+!scores = tensor<4x8xf32, #attn.registers>
+func.func @c9_not_started(%s: !scores) {
+  // expected-error @below {{C9: expected the result of an attn.product with async}}
+  %done = attn.wait_product %s : !scores
+  return
+}
+
+// -----
+
+// The sum is rescaled, acc is not.
+!rows = tensor<4xf32, #attn.registers>
+func.func @c9_no_rescale_acc(%n: !rows, %m: !rows, %l: !rows) -> (!rows, !rows) {
+  // expected-error @below {{C9: expected an attn.rescale_acc by its factors, as the sums of the rows have them}}
+  %f, %m1, %l1 = attn.rescale_rows ins(%n) outs(%m, %l) : !rows
+  return %m1, %l1 : !rows, !rows
+}
+
+// -----
+
+!acc = tensor<4x8xf32, #attn.registers>
+!rows = tensor<4xf32, #attn.registers>
+func.func @c9_no_factors(%a: !acc, %f: !rows) -> !acc {
+  // expected-error @below {{C9: expected the factors of an attn.rescale_rows}}
+  %a1 = attn.rescale_acc %a by %f : !acc, !rows
+  return %a1 : !acc
+}
+
+// -----
+
+// A product of tensors has f32, one of tiles what they are rounded to.
+func.func @c4_rounded(%p: tensor<4x6xbf16>, %v: tensor<6x8xbf16>, %a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{C4: expected lhs to be f32 or f64, found 'bf16'}}
+  %o = attn.product ins(%p, %v : tensor<4x6xbf16>, tensor<6x8xbf16>) outs(%a : tensor<4x8xf32>)
+      {accumulate, contraction = #attn.contraction<values>} -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+
+!acc = tensor<4x8xf32, #attn.registers>
+func.func @c11_result(%p: tensor<4x6xf32, #attn.registers>, %v: memref<6x8xf32>, %a: !acc) {
+  // expected-error @below {{expected}}
+  attn.product ins(%p, %v : tensor<4x6xf32, #attn.registers>, memref<6x8xf32>) outs(%a : !acc)
+      {accumulate, contraction = #attn.contraction<values>}
+  return
 }
 
 // -----

@@ -152,16 +152,30 @@ func.func @f(%s: memref<4x8xf32>) {
 
 //--- steps.mlir
 
+// Scores of one op are looked for by the next one.
+gpu.module @kernels {
+  gpu.func @memory(%qt: memref<16x32xbf16, #gpu.address_space<workgroup>>, %s: memref<16x16xf32>) {
+    // expected-error @below {{expected products of tiles in registers after phase steps; run attn-tiles-to-registers}}
+    attn.product ins(%qt, %qt : memref<16x32xbf16, #gpu.address_space<workgroup>>,
+                                memref<16x32xbf16, #gpu.address_space<workgroup>>) outs(%s : memref<16x16xf32>)
+        {contraction = #attn.contraction<scores>}
+    gpu.return
+  }
+}
+
+// -----
+
 // Nobody tells the producer that K has been read.
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
-  gpu.func @kept(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+  gpu.func @kept(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: tensor<16x16xf32, #attn.registers>) {
     attn.warp_roles stages(2 of %kt : !tile) producer {
       %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
     } consumer {
       // expected-error @below {{expected an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; write attn.release %tile : …}}
       attn.wait stages(%kt : !tile)
-      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+      %p0 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+          {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
     }
     gpu.return
   }
@@ -186,16 +200,16 @@ gpu.module @kernels {
 // K is written while the product reads it.
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
-  gpu.func @early(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+  gpu.func @early(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: tensor<16x16xf32, #attn.registers>) {
     attn.warp_roles stages(2 of %kt : !tile) producer {
       %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
     } consumer {
       attn.wait stages(%kt : !tile)
       // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its attn.wait_product, found it not waited for or released; write attn.wait stages(%tile : …)}}
-      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>)
-          {async, contraction = #attn.contraction<scores>}
+      %s0 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+          {async, contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
       attn.release %kt : !tile
-      attn.wait_product %s : memref<16x16xf32>
+      %s1 = attn.wait_product %s0 : tensor<16x16xf32, #attn.registers>
     }
     gpu.return
   }
@@ -207,12 +221,13 @@ gpu.module @kernels {
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
   gpu.func @unawaited(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile,
-                      %s: memref<16x16xf32>) {
+                      %s: tensor<16x16xf32, #attn.registers>) {
     attn.warp_roles stages(2 of %kt : !tile) producer {
       %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
     } consumer {
       // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
-      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+      %p1 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+          {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
     }
     gpu.return
   }
@@ -223,15 +238,17 @@ gpu.module @kernels {
 // The second product reads what the first one has given back.
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
-  gpu.func @twice(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+  gpu.func @twice(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: tensor<16x16xf32, #attn.registers>) {
     attn.warp_roles stages(2 of %kt : !tile) producer {
       %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
     } consumer {
       attn.wait stages(%kt : !tile)
-      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+      %p2 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+          {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
       attn.release %kt : !tile
       // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
-      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+      %p3 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+          {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
     }
     gpu.return
   }

@@ -70,6 +70,30 @@ def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"
                            "::mlir::scf::SCFDialect"];
 }
 
+def TilesToRegistersPass : Pass<"attn-tiles-to-registers", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "tiles of GPU kernels that threads hold in registers become values";
+  let description = [{
+    Scores, weights, the running state and sums of gradients are buffers behind bufferization, but nobody takes their
+    address: they become tensors with the encoding `#attn.registers`, which loops and branches carry. What was in front
+    of an op and behind it then are two values, and who reads which is in the IR. A state that goes to memory is stored
+    by `attn.store_state` at the end of its block.
+
+    Leaves the tiles in shared memory alone, and kernels without a schedule.
+
+    ```mlir
+    // before
+    %s = memref.alloca() : memref<1x1x64x64xf32>
+    attn.product ins(%qt, %kt : …) outs(%s : memref<1x1x64x64xf32>) {…}
+    attn.weights ins(%s, %n : …) outs(%s, %l : …) {…}
+    // after
+    %e = tensor.empty() : tensor<1x1x64x64xf32, #attn.registers>
+    %s = attn.product ins(%qt, %kt : …) outs(%e : tensor<1x1x64x64xf32, #attn.registers>) {…} -> …
+    %p, %l1 = attn.weights ins(%s, %n : …) outs(%s, %l : …) {…} -> …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "give GPU kernels with stages four warps that copy K and V";
   let description = [{
@@ -110,29 +134,29 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
         products  │ S0 │    │ S1 = Q K1 │ acc += P0 V0 │ S2 = Q K2 │ acc += P1 V1 │ …
         threads   │    │ P0 │           │ P1           │           │ P2
 
-    Weights are kept from round to round in a tile of their own. acc is rescaled once it has been added to. Groups of
-    warps take turns to start their products, where the head size is small enough for the softmax to be as long.
+    Loops carry the weights of a round, rounded as the product takes them. acc is rescaled once it has been added to.
+    Groups of warps take turns to start their products, where the head size is small enough for the softmax to be as long.
 
     ```mlir
     // before
-    attn.product ins(%qt, %kt : …) outs(%s : …) {…}
+    %s = attn.product ins(%qt, %kt : …) outs(%e : …) {…} -> …
     attn.row_max … attn.rescale … attn.weights …
-    attn.product ins(%s, %vt : …) outs(%acc : …) {accumulate, …}
+    %a2 = attn.product ins(%p, %vt : …) outs(%a1 : …) {accumulate, …} -> …
     // after
     attn.take_turn
-    attn.product ins(%qt, %kt : …) outs(%s : …) {async, …}
-    attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, …}
+    %s0 = attn.product ins(%qt, %kt : …) outs(%e : …) {async, …} -> …
+    %a0 = attn.product ins(%before, %vt : …) outs(%acc : …) {accumulate, async, …} -> …
     attn.pass_turn
-    attn.wait_product %s
+    %s = attn.wait_product %s0 : …
     attn.release %kt
-    attn.row_max … attn.rescale … {deferred} attn.weights …
-    attn.wait_product %acc
+    attn.row_max … attn.rescale_rows … attn.weights …
+    %a1 = attn.wait_product %a0 : …
     attn.release %vt
-    attn.rescale_acc %acc
-    memref.copy %s, %p
+    %a2 = attn.rescale_acc %a1 by %f : …
+    %rounded = arith.truncf %p : …
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def MakePersistentPass : Pass<"attn-make-persistent", "::mlir::ModuleOp"> {

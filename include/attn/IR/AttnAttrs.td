@@ -93,4 +93,15 @@ def Attn_ContractionAttr : EnumAttr<Attn_Dialect, Attn_Contraction, "contraction
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Attn_RegistersAttr : AttrDef<Attn_Dialect, "Registers"> {
+  let mnemonic = "registers";
+  let summary = "encoding of a tile that the threads of a block hold in registers";
+  let description = [{
+    `tensor<1x1x128x64xf32, #attn.registers>` is a tile of scores, weights or the running state of a GPU kernel
+    (attn-tiles-to-registers). Warps have rows of it, as the schedule says, and the instruction says which thread has
+    which element (docs/GPU.md). It may stand beside memrefs in one op, which reads or writes memory by these alone. A
+    tile that an op writes is not used behind it: the result takes its registers.
+  }];
+}
+
 #endif // ATTN_IR_ATTNATTRS_TD

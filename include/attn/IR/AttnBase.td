@@ -47,7 +47,8 @@ def Attn_Dialect : Dialect {
     **Tensors and memrefs.** An op is on tensors, with a result for each output, or on memrefs, without results. Memrefs
     may be strided. `attn-memref-to-tensor`, in the first phase of each pipeline, makes tensor ops of ops on memrefs;
     bufferisation then writes to the same memrefs in place. An op may read the memref that it writes: it reads the old
-    contents. Different memrefs of an op must not overlap if one of them is written.
+    contents. Different memrefs of an op must not overlap if one of them is written. Tiles in registers,
+    tensors with the encoding `#attn.registers`, stand beside memrefs in the kernels of a GPU; an op has results for them.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

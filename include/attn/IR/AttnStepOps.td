@@ -28,16 +28,16 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
     `accumulate` the sum is added to what output holds. `instruction` is the schedule's: what a target multiplies with,
     and so what the operands are rounded to. The executable meaning is exact.
 
-    With `async` the product is only started: until `attn.wait_product` of its output, in the same block, nobody may read
-    or write output, or write lhs or rhs. Several may be on their way, and end in their order.
+    With `async` the product is only started: `attn.wait_product`, the only use of its result, in the same block, gives
+    what has been computed. Until then nobody may write lhs or rhs. Several may be on their way, and end in their order.
 
     Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`. The names are those of the
     forward pass: what stands for queries are the rows of the tile, which are keys where gradients of K and V are added up.
 
     * C1, C2, C3: as for `attn.scores`.
     * C4: lhs is floating point, rhs of its type or narrower, as the keys and values of `attn.sdpa`; lhs of `values` and
-      output are f32 or f64.
-    * C9: async is of memrefs alone.
+      output are f32 or f64. In registers, lhs of `values` may be of the type of rhs: what it is rounded to.
+    * C9: async is of tiles in registers alone, and its result has one use, an `attn.wait_product` in the same block.
 
     ```mlir
     %s = attn.product ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%init : tensor<4x6xf32>)
@@ -57,24 +57,28 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
   }];
 }
 
-def Attn_WaitProductOp : Attn_Op<"wait_product", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "until an asynchronous product has been computed";
+def Attn_WaitProductOp : Attn_Op<"wait_product", [SameOperandsAndResultType, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what an asynchronous product has computed";
   let description = [{
-    The product is the last `attn.product … {async}` in front of it in its block whose output this is. Those that were
-    started before it have been computed as well, those after it may still be on their way.
+    Waits for an `attn.product … {async}` of the same block. Those that were started before it have been computed as well,
+    those after it may still be on their way.
+
+    * C9: the operand is the result of an asynchronous product.
 
     ```mlir
-    attn.product ins(%qt, %kt : …) outs(%s : memref<64x64xf32>) {async, contraction = #attn.contraction<scores>}
-    attn.product ins(%p, %vt : …) outs(%acc : memref<64x128xf32>) {accumulate, async, contraction = #attn.contraction<values>}
-    attn.wait_product %s : memref<64x64xf32>
+    %s0 = attn.product ins(%qt, %kt : …) outs(%e : !scores) {async, contraction = #attn.contraction<scores>} -> !scores
+    %a0 = attn.product ins(%p, %vt : …) outs(%acc : !acc) {accumulate, async, contraction = #attn.contraction<values>}
+        -> !acc
+    %s = attn.wait_product %s0 : !scores
     …
-    attn.wait_product %acc : memref<64x128xf32>
+    %a = attn.wait_product %a0 : !acc
     attn.release %vt : …
-    attn.rescale_acc %acc : memref<64x128xf32>
     ```
   }];
-  let arguments = (ins AnyStridedMemRef:$output);
-  let assemblyFormat = "$output attr-dict `:` type($output)";
+  let arguments = (ins AnyRankedTensor:$product);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$product attr-dict `:` type($product)";
+  let hasVerifier = 1;
 }
 
 def Attn_MapScoresOp : Attn_StructuredOp<"map_scores", [AttrSizedOperandSegments]> {
@@ -149,14 +153,10 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
     With `alpha = (row_max == -inf) ? 0 : exp(row_max - new_max)`: `acc' = alpha * acc`, `row_max' = new_max`,
     `row_sum' = alpha * row_sum`. The state stands for the same keys; `new_max` is no less than row_max.
 
-    With `deferred`, acc is the output of an asynchronous product that is still on its way. `attn.rescale_acc` multiplies
-    it by alpha, behind its `attn.wait_product`; row_max and row_sum change at once.
-
     Domain: (batch…, query, value).
 
     * C1, C2: as for `attn.scores`.
     * C4: all operands are f32 or f64 of one type.
-    * C9: deferred is of memrefs alone.
 
     ```mlir
     %a1, %m1, %l1 = attn.rescale ins(%n : tensor<4xf32>)
@@ -165,7 +165,7 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$new_max, Attn_Shaped:$acc, Attn_Shaped:$row_max, Attn_Shaped:$row_sum,
-                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$deferred);
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $new_max `:` type($new_max) `)`
@@ -174,21 +174,44 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
   }];
 }
 
-def Attn_RescaleAccOp : Attn_Op<"rescale_acc", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "acc times the factor of a deferred rescale";
+def Attn_RescaleRowsOp : Attn_Op<"rescale_rows", [Pure, AllTypesMatch<["new_max", "row_max", "row_sum", "factors",
+                                                                        "result_max", "result_sum"]>]> {
+  let summary = "a state with another maximum, but for acc: the factors that it is to be multiplied by";
   let description = [{
-    The factor is that of the `attn.rescale … {deferred}` of acc between the asynchronous product of acc and its
-    `attn.wait_product`, which stands in front of this op in its block.
+    `factors = (row_max == -inf) ? 0 : exp(row_max - new_max)`, `row_max' = new_max`, `row_sum' = factors * row_sum`: what
+    `attn.rescale` does where acc is the output of an asynchronous product that is still on its way. `attn.rescale_acc`
+    multiplies it by the factors once it is there.
+
+    * C9: an attn.rescale_acc uses the factors.
 
     ```mlir
-    attn.rescale ins(%n : memref<64xf32>) outs(%acc, %m, %l : …) {deferred}
+    %f, %m1, %l1 = attn.rescale_rows ins(%n) outs(%m, %l) : !rows
     …
-    attn.wait_product %acc : memref<64x128xf32>
-    attn.rescale_acc %acc : memref<64x128xf32>
+    %a = attn.wait_product %a0 : !acc
+    %a1 = attn.rescale_acc %a by %f : !acc, !rows
     ```
   }];
-  let arguments = (ins AnyStridedMemRef:$acc);
-  let assemblyFormat = "$acc attr-dict `:` type($acc)";
+  let arguments = (ins AnyRankedTensor:$new_max, AnyRankedTensor:$row_max, AnyRankedTensor:$row_sum);
+  let results = (outs AnyRankedTensor:$factors, AnyRankedTensor:$result_max, AnyRankedTensor:$result_sum);
+  let assemblyFormat = "`ins` `(` $new_max `)` `outs` `(` $row_max `,` $row_sum `)` attr-dict `:` type($new_max)";
+  let hasVerifier = 1;
+}
+
+def Attn_RescaleAccOp : Attn_Op<"rescale_acc", [Pure, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc times the factors of an attn.rescale_rows";
+  let description = [{
+    `result[i, e] = factors[i] * acc[i, e]`.
+
+    * C9: the factors are those of an attn.rescale_rows.
+
+    ```mlir
+    %a1 = attn.rescale_acc %a by %f : tensor<64x128xf32, #attn.registers>, tensor<64xf32, #attn.registers>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$acc, AnyRankedTensor:$factors);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$acc `by` $factors attr-dict `:` type($acc) `,` type($factors)";
+  let hasVerifier = 1;
 }
 
 def Attn_WeightsOp : Attn_StructuredOp<"weights"> {
@@ -261,6 +284,30 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
         (`weights` `(` $weights^ `:` type($weights) `)`)? (`gradients` `(` $gradients^ `:` type($gradients) `)`)?
         attr-dict (`score_mod` $score_mod^)? (`score_grad` $score_grad^)? (`mask_mod` $mask_mod^)?
         (`weight_mod` $weight_mod^)? (`->` type($results)^)?
+  }];
+}
+
+def Attn_StoreStateOp : Attn_Op<"store_state"> {
+  let summary = "the state of a range of keys from registers to memory";
+  let description = [{
+    Another kernel reads it there (`attn.merge_states`). Rows of the tile beyond those of the outputs are not stored.
+
+    Domain: (batch…, query, value).
+
+    ```mlir
+    attn.store_state ins(%a, %m, %l : !acc, !rows, !rows)
+        outs(%x, %y, %z : memref<1x4x1x128xf32>, memref<1x4x1xf32>, memref<1x4x1xf32>) {maps = […]}
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$acc, AnyRankedTensor:$row_max, AnyRankedTensor:$row_sum,
+                       Arg<AnyStridedMemRef, "", [MemWrite]>:$output_acc,
+                       Arg<AnyStridedMemRef, "", [MemWrite]>:$output_max,
+                       Arg<AnyStridedMemRef, "", [MemWrite]>:$output_sum,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
+  let assemblyFormat = [{
+    `ins` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)`
+        `outs` `(` $output_acc `,` $output_max `,` $output_sum `:` type($output_acc) `,` type($output_max) `,`
+        type($output_sum) `)` attr-dict
   }];
 }
 
@@ -381,8 +428,8 @@ def Attn_TakeTurnOp : Attn_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]>
 
     ```mlir
     attn.take_turn
-    attn.product ins(%qt, %kt : …) outs(%s : …) {async, contraction = #attn.contraction<scores>}
-    attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, contraction = #attn.contraction<values>}
+    %s0 = attn.product ins(%qt, %kt : …) outs(%e : …) {async, contraction = #attn.contraction<scores>} -> …
+    %a0 = attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, contraction = #attn.contraction<values>} -> …
     attn.pass_turn
     ```
   }];

@@ -113,6 +113,11 @@ mlir::LogicalResult verifyStructure(mlir::Operation *op);
 /// change nothing.
 mlir::LogicalResult verifyAttributes(mlir::Operation *op);
 
+/// True for a tile that the threads of a GPU hold in registers: a tensor with that encoding.
+bool isInRegisters(mlir::Type type);
+/// The type of such a tile.
+mlir::RankedTensorType getRegisterType(llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
+
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
 

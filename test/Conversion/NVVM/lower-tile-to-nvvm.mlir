@@ -1,4 +1,5 @@
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_80 --attn-decompose-step --attn-pipeline-copies --attn-lower-tile-to-nvvm=target=sm_80 | FileCheck %s
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_80 --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-lower-tile-to-nvvm=target=sm_80 | FileCheck %s
 
 #rows = affine_map<(b, h, i, n) -> (b, h, i, n)>
 #row = affine_map<(b, h, i, n) -> (b, h, i)>

@@ -1,10 +1,10 @@
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   --attn-overlap-products | FileCheck %s
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   --attn-overlap-products --attn-split-roles --attn-verify-phase=phase=steps \
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-specialize-warps --attn-overlap-products | FileCheck %s
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-specialize-warps --attn-overlap-products --attn-split-roles --attn-verify-phase=phase=steps \
 // RUN:   --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=NVVM
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-overlap-products \
-// RUN:   | FileCheck %s --check-prefix=ALONE
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-overlap-products | FileCheck %s --check-prefix=ALONE
 
 #rows = affine_map<(b, h, i, n) -> (b, h, i, n)>
 #row = affine_map<(b, h, i, n) -> (b, h, i)>
@@ -19,47 +19,45 @@
 #schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
 
 // The first round, those that overlap, and the last values; nothing of it where there is no round. A round starts the
-// values of the one before, and keeps its weights for the next one.
+// values of the one before, and rounds its weights for the next one.
 // CHECK-LABEL: gpu.func @sdpa_kernel
-//       CHECK:   attn.init_state outs(%[[ACC:.*]], %{{.*}}, %{{.*}} :
+//       CHECK:   %[[INIT:.*]]:3 = attn.init_state
 //       CHECK:   %[[K0:.*]] = attn.copy {{.*}}box(%arg4 :
-//       CHECK:   %[[P:.*]] = memref.alloca() : memref<1x1x64x16xf32>
 //       CHECK:   %[[ANY:.*]] = arith.cmpi slt, %c0, %[[UPPER:.*]] : index
-//       CHECK:   scf.if %[[ANY]] -> (!attn.token) {
+//       CHECK:   %[[STATE:.*]]:4 = scf.if %[[ANY]] -> (!attn.token, tensor<1x1x64x32xf32, #attn.registers>,
 //       CHECK:     attn.wait %[[K0]] stages(%[[KT:.*]] : memref
-//       CHECK:     attn.product {{.*}}{contraction = #attn.contraction<scores>
+//       CHECK:     %[[S0:.*]] = attn.product {{.*}}{contraction = #attn.contraction<scores>
 //  CHECK-NEXT:     attn.release %[[KT]]
 //       CHECK:     %[[K1:.*]] = attn.copy {{.*}}box(%arg4 :
-//       CHECK:     attn.row_max
-//       CHECK:     attn.rescale
-//   CHECK-NOT:     deferred
-//       CHECK:     attn.weights {{.*}} outs(%[[S0:[^ ,]*]],
+//       CHECK:     %[[N0:.*]] = attn.row_max ins(%[[S0]], %[[INIT]]#1
+//       CHECK:     %[[STATE0:[^ ]*]]:3 = attn.rescale ins(%[[N0]] {{.*}} outs(%[[INIT]]#0, %[[INIT]]#1, %[[INIT]]#2
+//       CHECK:     %[[P0:.*]]:2 = attn.weights ins(%[[S0]], %[[N0]] {{.*}} outs(%[[S0]], %[[STATE0]]#2
 //       CHECK:     %[[V0:.*]] = attn.copy {{.*}}box(%arg5 :
-//       CHECK:     memref.copy %[[S0]], %[[P]]
-//       CHECK:     %[[LAST:.*]]:2 = scf.for %{{.*}} = %c16{{.*}} to %[[UPPER]] {{.*}} iter_args(%[[K:.*]] = %[[K1]], %[[V:.*]] = %[[V0]])
+//       CHECK:     %[[R0:.*]] = arith.truncf %[[P0]]#0 : tensor<1x1x64x16xf32, #attn.registers> to tensor<1x1x64x16xbf16, #attn.registers>
+//       CHECK:     %[[LAST:.*]]:6 = scf.for %{{.*}} = %c16{{.*}} to %[[UPPER]] {{.*}} iter_args(%[[K:[^ ]*]] = %[[K1]], %[[ACC:[^ ]*]] = %[[STATE0]]#0, %[[MAX:[^ ]*]] = %[[STATE0]]#1, %[[SUM:[^ ]*]] = %[[P0]]#1, %[[R:[^ ]*]] = %[[R0]], %[[V:[^ ]*]] = %[[V0]])
 //       CHECK:       attn.wait %[[K]] stages(%[[KT]] : memref
-//       CHECK:       attn.product {{.*}} outs(%[[S:[^ ]*]] : {{.*}}{async, contraction = #attn.contraction<scores>
+//       CHECK:       %[[STARTED:.*]] = attn.product {{.*}}{async, contraction = #attn.contraction<scores>
 //  CHECK-NEXT:       attn.wait %[[V]] stages(%[[VT:.*]] : memref
-//  CHECK-NEXT:       attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, async, contraction = #attn.contraction<values>
-//  CHECK-NEXT:       attn.wait_product %[[S]] :
+//  CHECK-NEXT:       %[[ADDING:.*]] = attn.product ins(%[[R]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, async, contraction = #attn.contraction<values>
+//  CHECK-NEXT:       %[[S:.*]] = attn.wait_product %[[STARTED]] :
 //  CHECK-NEXT:       attn.release %[[KT]] :
 //       CHECK:       %[[NEXT_K:.*]] = attn.copy {{.*}}box(%arg4 :
-//       CHECK:       attn.row_max
-//       CHECK:       attn.rescale {{.*}}{deferred
-//       CHECK:       attn.weights
-//  CHECK-NEXT:       attn.wait_product %[[ACC]] :
+//       CHECK:       %[[N:.*]] = attn.row_max ins(%[[S]], %[[MAX]]
+//       CHECK:       %[[FACTORS:.*]], %[[NEXT_MAX:.*]], %[[L:.*]] = attn.rescale_rows ins(%[[N]]) outs(%[[MAX]], %[[SUM]])
+//       CHECK:       %[[P:.*]]:2 = attn.weights ins(%[[S]], %[[N]] {{.*}} outs(%[[S]], %[[L]]
+//  CHECK-NEXT:       %[[ADDED:.*]] = attn.wait_product %[[ADDING]] :
 //  CHECK-NEXT:       attn.release %[[VT]] :
-//  CHECK-NEXT:       attn.rescale_acc %[[ACC]] :
+//  CHECK-NEXT:       %[[NEXT_ACC:.*]] = attn.rescale_acc %[[ADDED]] by %[[FACTORS]] :
 //  CHECK-NEXT:       %[[NEXT_V:.*]] = attn.copy {{.*}}box(%arg5 :
-//  CHECK-NEXT:       memref.copy %[[S]], %[[P]]
-//  CHECK-NEXT:       scf.yield %[[NEXT_K]], %[[NEXT_V]]
-//       CHECK:     attn.wait %[[LAST]]#1 stages(%[[VT]] :
-//  CHECK-NEXT:     attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, contraction
+//  CHECK-NEXT:       %[[NEXT_R:.*]] = arith.truncf %[[P]]#0
+//  CHECK-NEXT:       scf.yield %[[NEXT_K]], %[[NEXT_ACC]], %[[NEXT_MAX]], %[[P]]#1, %[[NEXT_R]], %[[NEXT_V]]
+//       CHECK:     attn.wait %[[LAST]]#5 stages(%[[VT]] :
+//  CHECK-NEXT:     %[[END:.*]] = attn.product ins(%[[LAST]]#4, {{.*}} outs(%[[LAST]]#1 : {{.*}}{accumulate, contraction
 //  CHECK-NEXT:     attn.release %[[VT]] :
-//  CHECK-NEXT:     scf.yield %[[LAST]]#0
+//  CHECK-NEXT:     scf.yield %[[LAST]]#0, %[[END]], %[[LAST]]#2, %[[LAST]]#3
 //       CHECK:   } else {
-//  CHECK-NEXT:     scf.yield %[[K0]]
-//       CHECK:   attn.finalize
+//  CHECK-NEXT:     scf.yield %[[K0]], %[[INIT]]#0, %[[INIT]]#1, %[[INIT]]#2
+//       CHECK:   attn.finalize ins(%[[STATE]]#1, %[[STATE]]#2, %[[STATE]]#3
 
 // Scores may end while values run; K is released then, and V when acc is there.
 // NVVM-LABEL: llvm.func @sdpa_kernel

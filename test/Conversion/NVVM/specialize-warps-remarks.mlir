@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies \
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
 // RUN:   --attn-specialize-warps --remarks-filter-missed=attn --remark-format=emitRemark --verify-diagnostics \
 // RUN:   | FileCheck %s --implicit-check-not='box('
 

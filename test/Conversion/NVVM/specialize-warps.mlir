@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies \
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
 // RUN:   --attn-specialize-warps --canonicalize | FileCheck %s
 // RUN: not attn-opt %s --attn-specialize-warps=target=sm_42 2>&1 | FileCheck %s --check-prefix=TARGET
 
@@ -27,7 +27,7 @@
 //       CHECK:   %[[Q:.*]] = attn.copy ins(%{{.*}}) outs(%{{.*}} : memref<1x1x64x32xbf16, #gpu.address_space<workgroup>>) {maps
 //  CHECK-NEXT:   attn.wait %[[Q]]{{$}}
 //       CHECK:   %[[FIRST:.*]] = attn.copy {{.*}} from %c0 box(%[[K_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %c0, %c0]
-//       CHECK:   scf.for %[[KEY:[a-z0-9]*]] = %c0 to %c64 step %c16 iter_args(%[[K:.*]] = %[[FIRST]])
+//       CHECK:   scf.for %[[KEY:[a-z0-9]*]] = %c0 to %c64 step %c16 iter_args(%[[K:[^ ]*]] = %[[FIRST]],
 //       CHECK:     attn.wait %[[K]] stages(%[[KT:.*]] : memref<1x1x16x32xbf16, #gpu.address_space<workgroup>>)
 //       CHECK:     %[[V:.*]] = attn.copy {{.*}} box(%[[V_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %[[KEY]], %c0]
 //       CHECK:     attn.product {{.*}}, %[[KT]] :

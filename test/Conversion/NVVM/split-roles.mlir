@@ -95,3 +95,42 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+!query = memref<64x32xbf16, #gpu.address_space<workgroup>>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+!weights = tensor<64x16xbf16, #attn.registers>
+!acc = tensor<64x32xf32, #attn.registers>
+
+// Tiles in registers are of the consumers: the producer's loop carries none.
+// CHECK-LABEL: gpu.func @registers(
+//       CHECK:   attn.warp_roles {{.*}} producer {
+//  CHECK-NEXT:     scf.for %{{.*}} = %c0 to %c64 step %c16 {
+//  CHECK-NEXT:       attn.copy
+//       CHECK:   } consumer {
+//   CHECK-NOT:     attn.copy
+//       CHECK:     %{{.*}}:2 = scf.for {{.*}} iter_args(%[[P:.*]] = %{{.*}}, %[[ACC:.*]] = %{{.*}}) -> (tensor<64x16xbf16, #attn.registers>, tensor<64x32xf32, #attn.registers>) {
+//       CHECK:       attn.product ins(%[[P]], {{.*}} outs(%[[ACC]]
+//       CHECK:       arith.truncf
+gpu.module @kernels {
+  gpu.func @registers(%x: memref<64x32xbf16>, %map: !llvm.ptr, %p: !weights, %a: !acc, %none: !attn.token)
+      kernel attributes {attn.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %v = memref.alloc() : !tile
+    %r:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%token = %none, %q = %p, %acc = %a) -> (!attn.token, !weights, !acc) {
+      attn.wait %token stages(%v : !tile)
+      %acc1 = attn.product ins(%q, %v : !weights, !tile) outs(%acc : !acc)
+          {accumulate, contraction = #attn.contraction<values>} -> !acc
+      attn.release %v : !tile
+      %next = attn.copy ins(%x : memref<64x32xbf16>) outs(%v : !tile) box(%map : !llvm.ptr) [%c0, %c0] : !attn.token
+      %e = tensor.empty() : tensor<64x16xf32, #attn.registers>
+      %q1 = arith.truncf %e : tensor<64x16xf32, #attn.registers> to !weights
+      scf.yield %next, %q1, %acc1 : !attn.token, !weights, !acc
+    }
+    gpu.return
+  }
+}

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_80 --attn-decompose-step --attn-pipeline-copies \
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_80 --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
 // RUN:   --attn-lower-tile-to-nvvm=target=sm_80 --canonicalize --cse | FileCheck %s
 
 #t = affine_map<(b, i, n) -> (b, i, n)>

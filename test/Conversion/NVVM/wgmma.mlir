@@ -1,8 +1,9 @@
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   | FileCheck %s --check-prefix=STEPS
-// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   --attn-split-roles --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=ROLES
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-specialize-warps | FileCheck %s --check-prefix=STEPS
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
+// RUN:   --attn-specialize-warps --attn-split-roles --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=ROLES
 
 #rows = affine_map<(b, h, i, n) -> (b, h, i, n)>
 #row = affine_map<(b, h, i, n) -> (b, h, i)>

@@ -48,6 +48,7 @@ struct StepLoop {
   CopyOp copy;       ///< of V
   WaitOp wait;       ///< for V
   ReleaseOp release; ///< of V
+  unsigned acc;      ///< the number of the loop's argument that acc is
 
   static std::optional<StepLoop> match(scf::ForOp loop);
 };
@@ -76,17 +77,21 @@ std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
   if (!step.scores || !step.values)
     return std::nullopt;
   Value tile = getRoot(step.values.getRhs());
-  step.rescale = findOnly<RescaleOp>(body, [&](RescaleOp op) { return op.getAcc() == step.values.getOutput(); });
-  step.weights = findOnly<WeightsOp>(body, [&](WeightsOp op) { return op.getOutput() == step.values.getLhs(); });
+  step.rescale = step.values.getOutput().getDefiningOp<RescaleOp>();
+  step.weights = step.values.getLhs().getDefiningOp<WeightsOp>();
   step.copy = findOnly<CopyOp>(body, [&](CopyOp op) { return getRoot(op.getOutput()) == tile; });
   step.release = findOnly<ReleaseOp>(body, [&](ReleaseOp op) { return op.getTile() == tile; });
   if (!step.rescale || !step.weights || !step.copy || !step.release)
     return std::nullopt;
   step.wait = findOnly<WaitOp>(body, [&](WaitOp op) { return op.getTokens() == ValueRange(step.copy.getToken()); });
-  bool isOutside = llvm::all_of(ArrayRef<Value>{step.values.getRhs(), step.values.getOutput()},
-                                [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
-  bool isKnown = cast<MemRefType>(step.values.getLhs().getType()).hasStaticShape();
-  if (!step.wait || !isOutside || !isKnown || !step.rescale->isBeforeInBlock(step.weights))
+  auto acc = dyn_cast<BlockArgument>(step.rescale.getAcc());
+  if (!acc || acc.getOwner() != &body || acc == loop.getInductionVar())
+    return std::nullopt;
+  step.acc = acc.getArgNumber() - loop.getNumInductionVars();
+  bool isCarried = step.values.getResults().front().hasOneUse() &&
+                   body.getTerminator()->getOperand(step.acc) == step.values.getResults().front();
+  bool isKnown = cast<ShapedType>(step.values.getLhs().getType()).hasStaticShape();
+  if (!step.wait || !isCarried || !isKnown || !loop.isDefinedOutsideOfLoop(step.values.getRhs()))
     return std::nullopt;
   return step;
 }
@@ -99,8 +104,6 @@ public:
   void run() {
     Location loc = loop.getLoc();
     b.setInsertionPoint(loop);
-    Value last = step.values.getLhs();
-    weights = memref::AllocaOp::create(b, loc, cast<MemRefType>(last.getType()));
     std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
                            upper = getConstantIntValue(loop.getUpperBound());
     if (lower && upper) {
@@ -126,79 +129,109 @@ private:
     scf::YieldOp::create(b, loop.getLoc(), results);
   }
 
+  /// What a round leaves to the next one: its weights, as the product takes them, and the token of its V.
+  struct Round {
+    Value weights, token;
+  };
+
   /// What the loop yields, of all rounds, at the builder's position.
   SmallVector<Value> createRounds() {
     Location loc = loop.getLoc();
-    SmallVector<Value> carried = createScores(loop.getLowerBound(), loop.getInitArgs(), Value());
+    SmallVector<Value> carried = createScores(loop.getLowerBound(), loop.getInitArgs(), std::nullopt);
     Value second = b.createOrFold<arith::AddIOp>(loc, loop.getLowerBound(), loop.getStep());
     auto rounds = scf::ForOp::create(b, loc, second, loop.getUpperBound(), loop.getStep(), carried);
     rounds->setAttrs(loop->getDiscardableAttrDictionary());
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(rounds.getBody());
-      ValueRange arguments = rounds.getRegionIterArgs();
-      carried = createScores(rounds.getInductionVar(), arguments.drop_back(), arguments.back());
+      auto arguments = llvm::to_vector_of<Value>(rounds.getRegionIterArgs());
+      carried = createScores(rounds.getInductionVar(), arguments, takeRound(arguments));
       scf::YieldOp::create(b, loc, carried);
     }
-    createValues(rounds.getResults().back(), /*isAsync=*/false);
-    return llvm::to_vector_of<Value>(rounds.getResults().drop_back());
+    auto results = llvm::to_vector_of<Value>(rounds.getResults());
+    Round last = takeRound(results);
+    results[step.acc] = createProduct(last, results[step.acc], /*isAsync=*/false);
+    return results;
   }
 
-  /// The values of the round before, whose copy has `token`.
-  void createValues(Value token, bool isAsync) {
-    WaitOp::create(b, step.wait.getLoc(), token, step.wait.getStages());
+  /// The last two of what a round yields.
+  static Round takeRound(SmallVector<Value> &carried) {
+    Value token = carried.pop_back_val(), weights = carried.pop_back_val();
+    return {weights, token};
+  }
+
+  /// acc with the values of the round before added to it.
+  Value createProduct(Round before, Value acc, bool isAsync) {
+    WaitOp::create(b, step.wait.getLoc(), before.token, step.wait.getStages());
     IRMapping mapping;
-    mapping.map(step.values.getLhs(), weights);
-    cast<ProductOp>(b.clone(*step.values, mapping)).setAsync(isAsync);
+    mapping.map(step.values.getLhs(), before.weights);
+    mapping.map(step.values.getOutput(), acc);
+    auto product = cast<ProductOp>(b.clone(*step.values, mapping));
+    product.setAsync(isAsync);
     if (!isAsync)
       b.clone(*step.release);
+    return product.getResults().front();
   }
 
-  /// The scores and weights of a round; beside them, with `token`, the values of the one before. What the round yields,
-  /// and the token of its own V.
-  SmallVector<Value> createScores(Value induction, ValueRange inits, Value token) {
+  /// The scores and weights of a round; beside them the values of the one before, where there is one. What the round
+  /// yields, and its own values.
+  SmallVector<Value> createScores(Value induction, ValueRange inits, std::optional<Round> before) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), induction);
     mapping.map(loop.getRegionIterArgs(), inits);
+    Value acc = inits[step.acc];
+    RescaleRowsOp rows;
     for (Operation &op : loop.getBody()->without_terminator()) {
       if (&op == step.copy || &op == step.wait || &op == step.values || &op == step.release)
         continue;
+      if (before && &op == step.rescale) {
+        rows = RescaleRowsOp::create(b, op.getLoc(), mapping.lookupOrDefault(step.rescale.getNewMax()),
+                                     mapping.lookupOrDefault(step.rescale.getRowMax()),
+                                     mapping.lookupOrDefault(step.rescale.getRowSum()));
+        mapping.map(op.getResults().drop_front(), rows.getResults().drop_front());
+        continue;
+      }
       // A turn is the scores of a round and the values of the one before.
-      bool isTurn = token && takesTurns && &op == step.scores;
+      bool isTurn = before && takesTurns && &op == step.scores;
       if (isTurn)
         TakeTurnOp::create(b, op.getLoc());
       Operation *clone = b.clone(op, mapping);
-      if (!token)
+      if (!before || &op != step.scores)
         continue;
-      if (&op == step.scores) {
-        cast<ProductOp>(clone).setAsync(true);
-        createValues(token, /*isAsync=*/true);
-        if (isTurn)
-          PassTurnOp::create(b, op.getLoc());
-        WaitProductOp::create(b, op.getLoc(), cast<ProductOp>(clone).getOutput());
-      }
-      if (&op == step.rescale)
-        cast<RescaleOp>(clone).setDeferred(true);
+      cast<ProductOp>(clone).setAsync(true);
+      acc = createProduct(*before, acc, /*isAsync=*/true);
+      if (isTurn)
+        PassTurnOp::create(b, op.getLoc());
+      mapping.map(op.getResult(0), WaitProductOp::create(b, op.getLoc(), clone->getResult(0)).getResult());
     }
-    if (token) {
-      WaitProductOp::create(b, step.values.getLoc(), step.values.getOutput());
+    if (before) {
+      acc = WaitProductOp::create(b, step.values.getLoc(), acc);
       b.clone(*step.release);
-      RescaleAccOp::create(b, step.rescale.getLoc(), step.values.getOutput());
+      acc = RescaleAccOp::create(b, step.rescale.getLoc(), acc, rows.getFactors());
+    } else {
+      acc = mapping.lookup(step.rescale->getResult(0));
     }
+    mapping.map(step.values.getResults().front(), acc);
     Operation *copy = b.clone(*step.copy, mapping);
-    memref::CopyOp::create(b, step.weights.getLoc(), mapping.lookup(step.values.getLhs()), weights);
     SmallVector<Value> results;
     for (Value result : loop.getBody()->getTerminator()->getOperands())
       results.push_back(mapping.lookupOrDefault(result));
+    results.push_back(roundWeights(mapping.lookup(step.values.getLhs())));
     results.push_back(cast<CopyOp>(copy).getToken());
     return results;
+  }
+
+  /// As the product takes them: in the type of V.
+  Value roundWeights(Value weights) {
+    Type type = getElementTypeOrSelf(step.values.getRhs().getType());
+    return arith::TruncFOp::create(b, step.weights.getLoc(),
+                                   getRegisterType(cast<ShapedType>(weights.getType()).getShape(), type), weights);
   }
 
   IRRewriter &b;
   StepLoop step;
   scf::ForOp loop;
   bool takesTurns;
-  Value weights; ///< of a round for the next one
 };
 
 struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapProductsPass> {

@@ -106,7 +106,7 @@ public:
     kernel.walk([&](Operation *op) {
       if (isa<GatherPagesOp, ClassifyTileOp>(op))
         obstacle = "all threads of the block look rows up, or look at the mask of a tile";
-      if (auto state = dyn_cast<InitStateOp>(op); state && !isBuffer(getRoot(state.getAcc()).getDefiningOp()))
+      if (isa<StoreStateOp>(op))
         obstacle = "the state goes to memory";
       if (auto copy = dyn_cast<CopyOp>(op); copy && tiles.contains(getRoot(copy.getOutput())))
         addSource(copy);

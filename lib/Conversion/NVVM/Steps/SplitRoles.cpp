@@ -23,10 +23,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-static bool isToken(Value value) { return isa<TokenType>(value.getType()); }
-
 namespace {
-/// The program of one role, at the position of the builder. Stages stand in the place of tokens.
+/// The program of one role, at the position of the builder. Stages stand in the place of tokens, and tiles in registers
+/// are of the consumers.
 class RoleProgram {
 public:
   RoleProgram(OpBuilder &b, bool isProducer) : b(b), isProducer(isProducer) {}
@@ -48,20 +47,23 @@ private:
     auto copy = dyn_cast<CopyOp>(op);
     if (copy && copy.getTensorMap())
       return isProducer;
-    bool isOfConsumers = isOfDialect<AttnDialect>(&op) || isa<gpu::BarrierOp, linalg::FillOp, memref::CopyOp>(op);
+    bool isOfConsumers =
+        isOfDialect<AttnDialect>(&op) || isa<gpu::BarrierOp>(op) || llvm::any_of(op.getResultTypes(), isInRegisters);
     return !(isProducer && isOfConsumers);
   }
+
+  bool has(Type type) { return !isa<TokenType>(type) && !(isProducer && isInRegisters(type)); }
 
   SmallVector<Value> lookup(ValueRange values) {
     SmallVector<Value> found;
     for (Value value : values)
-      if (!isToken(value))
+      if (has(value.getType()))
         found.push_back(mapping.lookupOrDefault(value));
     return found;
   }
 
   void map(ValueRange from, ValueRange to) {
-    mapping.map(llvm::to_vector(llvm::make_filter_range(from, [](Value value) { return !isToken(value); })), to);
+    mapping.map(llvm::to_vector(llvm::make_filter_range(from, [&](Value value) { return has(value.getType()); })), to);
   }
 
   /// The ops of `from`, with what they yield.
@@ -88,8 +90,8 @@ private:
   }
 
   void add(scf::IfOp branch) {
-    SmallVector<Type> types = llvm::to_vector(
-        llvm::make_filter_range(branch.getResultTypes(), [](Type type) { return !isa<TokenType>(type); }));
+    SmallVector<Type> types =
+        llvm::to_vector(llvm::make_filter_range(branch.getResultTypes(), [&](Type type) { return has(type); }));
     auto clone = scf::IfOp::create(b, branch.getLoc(), types, mapping.lookupOrDefault(branch.getCondition()),
                                    /*withElseRegion=*/branch.elseBlock() != nullptr);
     clone->setDiscardableAttrs(branch->getDiscardableAttrDictionary());

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -116,7 +117,7 @@ LogicalResult KernelLowering::placeTiles() {
   return success();
 }
 
-LogicalResult KernelLowering::lower(Operation *op) {
+LogicalResult KernelLowering::lowerTileOp(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<CopyOp>([&](auto op) { return lowerCopy(op); })
       .Case<GatherPagesOp>([&](auto op) { return lowerGatherPages(op); })
@@ -134,12 +135,14 @@ LogicalResult KernelLowering::lower(Operation *op) {
         return isa_and_present<ProductOp>(op->getNextNode()) ? success() : lowerTakeTurn();
       })
       .Case<PassTurnOp>([&](auto op) { return lowerPassTurn(op); })
-      .Case<memref::CopyOp>([&](auto op) { return keepWeights(op); })
       .Case<MapScoresOp>([&](auto op) { return lowerMapScores(op); })
       .Case<RowMaxOp>([&](auto op) { return lowerRowMax(op); })
       .Case<RescaleOp>([&](auto op) { return lowerRescale(op); })
+      .Case<RescaleRowsOp>([&](auto op) { return lowerRescaleRows(op); })
       .Case<RescaleAccOp>([&](auto op) { return lowerRescaleAcc(op); })
+      .Case<arith::TruncFOp>([&](auto op) { return lowerRounding(op); })
       .Case<WeightsOp>([&](auto op) { return lowerWeights(op); })
+      .Case<StoreStateOp>([&](auto op) { return lowerStoreState(op); })
       .Case<MergeStatesOp>([&](auto op) { return lowerMergeStates(op); })
       .Case<FinalizeOp>([&](auto op) { return lowerFinalize(op); })
       .Case<ClassifyTileOp>([&](auto op) { return lowerClassifyTile(op); })
@@ -147,6 +150,12 @@ LogicalResult KernelLowering::lower(Operation *op) {
       .Case<ScoreGradientsOp>([&](auto op) { return lowerScoreGradients(op); })
       .Case<PackOp>([&](auto op) { return lowerPack(op); })
       .Case<RowDeltaOp>([&](auto op) { return lowerRowDelta(op); })
+      .Case<tensor::EmptyOp>([](auto) { return success(); })
+      .Case<tensor::ExtractSliceOp>([&](auto op) {
+        LoweredTile whole = lowered.lookup(op.getSource());
+        lowered[op.getResult()] = std::move(whole);
+        return success();
+      })
       .Case<OnlineStepOp, BackwardStepOp>(
           [](auto op) { return op.emitOpError("expected small ops; run attn-decompose-step"); })
       .Default([](Operation *op) { return op->emitOpError("no GPU lowering takes this op; compile it for a CPU"); });
@@ -164,17 +173,10 @@ static void unroll(scf::ForOp loop, int32_t rounds) {
 LogicalResult KernelLowering::run() {
   if (failed(placeTiles()))
     return failure();
-  FailureOr<scf::ForOp> tileLoop = lowerRoles();
-  if (failed(tileLoop))
+  FailureOr<scf::ForOp> loopOfRoles = lowerRoles();
+  if (failed(loopOfRoles))
     return failure();
-  SmallVector<Operation *> ops;
-  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    bool isTileOp = isOfDialect<AttnDialect>(op) && !isa<IndexOp, YieldOp>(op);
-    if (!isTileOp && !isa<gpu::BarrierOp, linalg::FillOp, memref::CopyOp>(op))
-      return WalkResult::advance();
-    ops.push_back(op);
-    return WalkResult::skip();
-  });
+  tileLoop = *loopOfRoles;
   // A step is a long program already. States to merge come several at a time.
   kernel.walk([](scf::ForOp loop) {
     if (loop.getOps<MergeStatesOp>().empty())
@@ -182,27 +184,10 @@ LogicalResult KernelLowering::run() {
     else
       unroll(loop, kMergesAtOnce);
   });
-  for (Operation *op : ops) {
-    if (*tileLoop && (*tileLoop)->isProperAncestor(op)) {
-      wb.b.setInsertionPointToStart(tileLoop->getBody());
-      wb.placeAgain();
-      tileLoop = scf::ForOp();
-    }
-    wb.b.setInsertionPoint(op);
-    wb.loc = op->getLoc();
-    if (failed(lower(op)))
-      return failure();
-  }
-  wb.b.setInsertionPoint(kernel.getBody().front().getTerminator());
-  for (auto [init, acc] : statesInMemory)
-    storeState(getState(acc, init), init);
-  if (!started.empty())
-    return started.front().op.emitOpError("expected an attn.wait_product of its output behind it, in its block");
-  if (!unscaled.empty())
-    return unscaled.front().op.emitOpError(
-        "expected an attn.rescale_acc of its output behind its attn.wait_product, as an attn.rescale is deferred");
-  eraseTokens();
-  for (Operation *op : llvm::reverse(ops))
+  if (failed(lower(kernel.getBody().front())))
+    return failure();
+  eraseTiles();
+  for (Operation *op : llvm::reverse(loweredOps))
     rewriter.eraseOp(op);
   // What is left of the tiles' buffers.
   SmallVector<Operation *> views;

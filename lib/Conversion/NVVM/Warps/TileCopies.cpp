@@ -72,20 +72,20 @@ LogicalResult KernelLowering::lowerWait(WaitOp op) {
   return success();
 }
 
-/// Tokens are the order of the program.
-void KernelLowering::eraseTokens() {
+/// Tokens are the order of the program, tiles registers.
+void KernelLowering::eraseTiles() {
   OpBuilder::InsertionGuard guard(wb.b);
   wb.b.setInsertionPointToStart(&kernel.getBody().front());
   Value none = wb.constant(0);
   auto retype = [&](Value value) {
-    if (isa<TokenType>(value.getType()))
+    if (isa<TokenType>(value.getType()) || isInRegisters(value.getType()))
       value.setType(none.getType());
   };
+  for (Operation *op : loweredOps)
+    for (Value result : op->getResults())
+      if (isa<TokenType>(result.getType()) || isInRegisters(result.getType()))
+        result.replaceAllUsesWith(none);
   kernel.walk([&](Operation *op) {
-    if (auto copy = dyn_cast<CopyOp>(op)) {
-      copy.getToken().replaceAllUsesWith(none);
-      return;
-    }
     for (Value result : op->getResults())
       retype(result);
     for (Region &region : op->getRegions())

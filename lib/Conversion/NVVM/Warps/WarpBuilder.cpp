@@ -279,7 +279,7 @@ TileRows::TileRows(WarpBuilder &wb, Operation *op) : numBatch(getNumBatchDims(op
   // The caller's part of the last tile may have fewer rows, known at run time; the state always has all of them.
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
-    if (isa<MemRefType>(operand.getType()))
+    if (isa<ShapedType>(operand.getType()))
       operands.push_back(operand);
   for (auto [operand, map] : llvm::zip(operands, getMaps(op)))
     addSizes(operand, map);
@@ -291,7 +291,7 @@ TileRows::TileRows(Value tile, AffineMap map, int64_t blockRows)
 }
 
 void TileRows::addSizes(Value operand, AffineMap map) {
-  for (auto [size, expr] : llvm::zip(cast<MemRefType>(operand.getType()).getShape(), map.getResults())) {
+  for (auto [size, expr] : llvm::zip(cast<ShapedType>(operand.getType()).getShape(), map.getResults())) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim || ShapedType::isDynamic(size))
       continue;

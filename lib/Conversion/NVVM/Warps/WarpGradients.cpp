@@ -24,15 +24,12 @@ LogicalResult KernelLowering::lowerZeros(linalg::FillOp op) {
   APFloat value(0.0);
   if (!matchPattern(op.getInputs()[0], m_ConstantFloat(&value)) || !value.isPosZero())
     return op.emitOpError("expected zeros, the start of sums in registers");
-  Value sums = getRoot(op.getOutputs()[0]);
-  ArrayRef<int64_t> shape = cast<MemRefType>(sums.getType()).getShape();
-  TileState &state = states[sums];
-  if (state.fragments == 0) {
-    state.fragments = wb.warpRows / kFragmentRows;
-    state.valueBlocks = llvm::divideCeil(shape.back(), 2 * kBlockColumns) * 2;
-    state.acc = RegisterArray(wb, kernel.getBody().front(), state.fragments * state.valueBlocks * kFragmentElements);
-    state.lse = RegisterArray(wb, kernel.getBody().front(), state.fragments * kThreadRows);
-  }
+  auto type = dyn_cast<RankedTensorType>(op.getOutputs()[0].getType());
+  if (!type || !isInRegisters(type))
+    return op.emitOpError("expected sums in registers; run attn-tiles-to-registers");
+  TileState state = createSums(type.getShape().back());
+  state.lse = RegisterArray(wb, kernel.getBody().front(), state.fragments * kThreadRows);
+  lowered[op.getResult(0)] = state;
   for (int64_t i = 0; i < state.fragments * kThreadRows; ++i)
     state.lse.set(wb, i, wb.real(0));
   for (int64_t i = 0, e = state.fragments * state.valueBlocks * kFragmentElements; i < e; ++i)
@@ -184,8 +181,8 @@ private:
 } // namespace
 
 LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
-  ScoreTile *scores = findScores(op.getScores(), op),
-            *products = op.getDweights() ? findScores(op.getDweights(), op) : scores;
+  const auto *scores = find<ScoreTile>(op.getScores(), op),
+             *products = op.getDweights() ? find<ScoreTile>(op.getDweights(), op) : scores;
   if (!scores || !products)
     return failure();
   unsigned numBatch = getNumBatchDims(op);
@@ -208,23 +205,23 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
   weights.hasPadding = gradients.hasPadding = false;
   gradients.lse = each.getLseOfRows();
   if (op.getWeights())
-    scoreTiles[op.getWeights()] = weights;
+    lowered[op.getResults().front()] = std::move(weights);
   if (op.getGradients())
-    scoreTiles[op.getGradients()] = gradients;
+    lowered[op.getResults().back()] = std::move(gradients);
   return success();
 }
 
 /// Sums in registers to global memory: two neighbours of a row at once. A row without keys is 0, whatever K holds.
 LogicalResult KernelLowering::lowerPack(PackOp op) {
-  auto found = states.find(getRoot(op.getInput()));
-  if (found == states.end())
-    return op.emitOpError("expected sums of a block, which linalg.fill has set to 0; run attn-pipeline-copies");
-  const TileState &state = found->second;
+  const auto *found = find<TileState>(op.getInput(), op);
+  if (!found)
+    return failure();
+  const TileState &state = *found;
   SmallVector<AffineMap> maps = attn::getMaps(op);
   GlobalView output(wb, op.getOutput(), maps[1]);
   unsigned rowDim = getNumBatchDims(op), columnDim = rowDim + 1;
   Type type = output.getElementType();
-  int64_t columns = cast<MemRefType>(op.getInput().getType()).getShape().back(), bytes = output.getElementBytes();
+  int64_t columns = cast<ShapedType>(op.getInput().getType()).getShape().back(), bytes = output.getElementBytes();
   bool isPair =
       output.isContiguous(columnDim) && columns % 2 == 0 && output.getRowAlignment(columnDim) % (2 * bytes) == 0;
   Value count = output.getSize(wb, rowDim);

@@ -12,6 +12,7 @@
 
 #include "Producer.h"
 #include "Products.h"
+#include "RegisterTiles.h"
 
 using namespace mlir;
 using namespace attn;
@@ -56,35 +57,47 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
            << stringifyInstruction(instruction.instruction);
   if (takesTurn && failed(lowerTakeTurn()))
     return failure();
-  if (isScores) {
-    ScoreTile tile(wb, op);
-    if (op.getAsync())
-      started.push_back({op, products->startKeys(tile.keyBlocks)});
-    else
-      tile.values = products->multiplyKeys(tile.keyBlocks);
-    scoreTiles[op.getOutput()] = std::move(tile);
-  } else {
-    TileState &state = getState(op.getOutput(), op);
-    auto kept = keptWeights.find(op.getLhs());
-    ScoreTile *weights = kept == keptWeights.end() ? findScores(op.getLhs(), op) : nullptr;
-    if (kept == keptWeights.end() && !weights)
-      return failure();
-    // A box has rows beyond lengths as well. Their weights are 0, and 0 NaN is NaN.
-    if (ring && weights && weights->keyCount && readsMemory(op.getRhs()))
-      ring->clearRows(wb, weights->keyCount);
-    if (weights && !op.getAsync()) {
-      products->multiplyValues(weights->values, weights->keyBlocks, state);
-      for (auto [i, lse] : llvm::enumerate(weights->lse))
-        state.lse.set(wb, i, lse);
-    } else {
-      Values packed = weights ? packWeights(wb, weights->values, type) : kept->second.getAll(wb, wb.b.getI32Type());
-      Values acc = products->startValues(packed, state);
-      if (op.getAsync())
-        started.push_back({op, acc});
-      else
-        setAcc(wb, state, finishProduct(wb, acc, /*pending=*/0));
-    }
+  if (!isInRegisters(op.getOutput().getType()))
+    return op.emitOpError("expected output in registers; run attn-tiles-to-registers");
+  if (!isScores)
+    return lowerValues(op, *products);
+  ScoreTile tile(wb, op);
+  if (op.getAsync()) {
+    Values acc = products->startKeys(tile.keyBlocks);
+    lowered[op.getResults().front()] = StartedProduct{acc, tile};
+    return success();
   }
+  tile.values = products->multiplyKeys(tile.keyBlocks);
+  lowered[op.getResults().front()] = std::move(tile);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
+  const auto *state = find<TileState>(op.getOutput(), op);
+  if (!state)
+    return failure();
+  if (!getElementTypeOrSelf(op.getLhs().getType()).isF32()) {
+    const auto *weights = find<PackedWeights>(op.getLhs(), op);
+    if (!weights)
+      return failure();
+    Values acc = products.startValues(weights->registers.getAll(wb, wb.b.getI32Type()), *state);
+    if (op.getAsync())
+      lowered[op.getResults().front()] = StartedProduct{acc, TileState(*state)};
+    else
+      setAcc(wb, *state, finishProduct(wb, acc, /*pending=*/0));
+    return success();
+  }
+  const auto *weights = find<ScoreTile>(op.getLhs(), op);
+  if (!weights)
+    return failure();
+  if (op.getAsync())
+    return op.emitOpError("expected rounded weights beside async, found ") << op.getLhs().getType();
+  // A box has rows beyond lengths as well. Their weights are 0, and 0 NaN is NaN.
+  if (const TileRing *ring = findRing(op.getRhs()); ring && weights->keyCount && readsMemory(op.getRhs()))
+    ring->clearRows(wb, weights->keyCount);
+  products.multiplyValues(weights->values, weights->keyBlocks, *state);
+  for (auto [i, lse] : llvm::enumerate(weights->lse))
+    state->lse.set(wb, i, lse);
   return success();
 }
 
@@ -97,60 +110,50 @@ void attn::nvvm::setAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value>
     state.acc.set(wb, i, element);
 }
 
-StartedProduct *KernelLowering::findStarted(Value output, Operation *op) {
-  auto found = llvm::find_if(llvm::reverse(started), [&](const StartedProduct &product) {
-    return ProductOp(product.op).getOutput() == output && product.op->getBlock() == op->getBlock();
-  });
-  return found == started.rend() ? nullptr : &*found;
-}
-
 LogicalResult KernelLowering::lowerWaitProduct(WaitProductOp op) {
-  StartedProduct *found = findStarted(op.getOutput(), op);
+  const auto *found = find<StartedProduct>(op.getProduct(), op);
   if (!found)
-    return op.emitOpError("expected an attn.product with async of the same output in front of it, in its block");
-  StartedProduct product = std::move(*found);
-  int64_t pending = started.end() - found - 1;
-  started.erase(found);
+    return failure();
+  StartedProduct product = *found;
+  // Those that were started behind it may still be on their way.
+  int64_t pending = 0;
+  for (Operation *later = op.getProduct().getDefiningOp()->getNextNode(); later != op; later = later->getNextNode())
+    if (auto other = dyn_cast<ProductOp>(later); other && other.getAsync())
+      ++pending;
   Values acc = finishProduct(wb, product.acc, pending);
-  if (product.op.getContraction() == Contraction::Scores) {
-    scoreTiles[op.getOutput()].values = acc;
+  if (auto *scores = std::get_if<ScoreTile>(&product.output)) {
+    scores->values = acc;
+    lowered[op.getResult()] = std::move(*scores);
     return success();
   }
-  setAcc(wb, getState(op.getOutput(), product.op), acc);
-  if (product.rescales)
-    unscaled.push_back(std::move(product));
+  auto state = std::get<TileState>(product.output);
+  setAcc(wb, state, acc);
+  lowered[op.getResult()] = state;
   return success();
 }
 
 LogicalResult KernelLowering::lowerRescaleAcc(RescaleAccOp op) {
-  auto *found = llvm::find_if(unscaled, [&](const StartedProduct &product) {
-    return ProductOp(product.op).getOutput() == op.getAcc() && product.op->getBlock() == op->getBlock();
-  });
-  if (found == unscaled.end())
-    return op.emitOpError(
-        "expected an attn.wait_product of acc in front of it, in its block, behind an attn.rescale with "
-        "deferred");
-  StartedProduct product = std::move(*found);
-  unscaled.erase(found);
-  wb.when(product.rescales, [&] { scaleAcc(wb, getState(op.getAcc(), product.op), product.alphas); });
+  const auto *state = find<TileState>(op.getAcc(), op);
+  const auto *factors = find<RescaleFactors>(op.getFactors(), op);
+  if (!state || !factors || failed(verifyLastUse(op.getAccMutable())))
+    return failure();
+  wb.when(factors->any, [&] { scaleAcc(wb, *state, factors->alphas); });
+  lowered[op.getResult()] = TileState(*state);
   return success();
 }
 
 /// Weights of a step for the product of another round, packed as it takes them.
-LogicalResult KernelLowering::keepWeights(memref::CopyOp op) {
-  ScoreTile *weights = findScores(op.getSource(), op);
+LogicalResult KernelLowering::lowerRounding(arith::TruncFOp op) {
+  const auto *weights = find<ScoreTile>(op.getIn(), op);
   if (!weights)
     return failure();
-  auto isReader = [](Operation *user) { return isa<ProductOp>(user); };
-  auto reader = llvm::find_if(op.getTarget().getUsers(), isReader);
-  if (reader == op.getTarget().getUsers().end() || !wb.instruction.readsPanels())
-    return op.emitOpError("expected a copy of weights for an attn.product of wgmma");
-  auto type = cast<FloatType>(getElementTypeOrSelf(cast<ProductOp>(*reader).getRhs().getType()));
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getType()));
+  if (!wb.instruction.readsPanels() || !(type.isBF16() || type.isF16()))
+    return op.emitOpError("expected weights for an attn.product of wgmma, of bf16 or f16, found ") << type;
   Values packed = packWeights(wb, weights->values, type);
-  RegisterArray &kept = keptWeights[op.getTarget()];
-  if (kept.empty())
-    kept = RegisterArray(wb, kernel.getBody().front(), packed.size());
+  RegisterArray registers(wb, kernel.getBody().front(), packed.size());
   for (auto [i, value] : llvm::enumerate(packed))
-    kept.set(wb, i, value);
+    registers.set(wb, i, value);
+  lowered[op.getResult()] = PackedWeights{registers};
   return success();
 }

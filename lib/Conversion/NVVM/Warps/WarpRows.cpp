@@ -16,7 +16,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "RegisterTiles.h"
 #include <limits>
 #include <numbers>
 
@@ -46,22 +46,6 @@ static Value anyRow(WarpBuilder &wb, ArrayRef<Value> flags) {
 
 static Value multiplyByScale(WarpBuilder &wb, Value score, std::optional<double> scale) {
   return scale && *scale != 1 ? wb.mulf(score, wb.real(*scale)) : score;
-}
-
-ScoreTile *KernelLowering::findScores(Value memref, Operation *op) {
-  auto found = scoreTiles.find(memref);
-  if (found != scoreTiles.end() && found->second.block == op->getBlock())
-    return &found->second;
-  op->emitOpError("expected the scores of an attn.product in front of it, in its block");
-  return nullptr;
-}
-
-RowTile *KernelLowering::findRows(Value memref, Operation *op) {
-  auto found = rowTiles.find(memref);
-  if (found != rowTiles.end() && found->second.block == op->getBlock())
-    return &found->second;
-  op->emitOpError("expected the maxima of an attn.row_max in front of it, in its block");
-  return nullptr;
 }
 
 /// n = max(m, scale max_j s_j) for one row, or m where n is little more, unless it has to be `isExact`.
@@ -117,39 +101,38 @@ static void shiftLargeRows(WarpBuilder &wb, const ScoreTile &tile, RowTile &tile
 }
 
 LogicalResult KernelLowering::lowerRowMax(RowMaxOp op) {
-  ScoreTile *tile = findScores(op.getScores(), op);
-  TileState *state = findState(op.getRowMax(), op);
-  if (!tile || !state)
+  const auto *scores = find<ScoreTile>(op.getScores(), op);
+  const auto *oldMax = find<RegisterArray>(op.getRowMax(), op);
+  if (!scores || !oldMax)
     return failure();
-  bool isPartial = op.getPartial() || tile->keyCount;
-  if (tile->hasPadding)
-    tile->forEach(wb, [&](size_t i, int64_t, Value key) {
-      tile->values[i] = wb.select(wb.isLess(key, tile->keyCount), tile->values[i], wb.real(kMinusInf));
+  ScoreTile tile = *scores;
+  bool isPartial = op.getPartial() || tile.keyCount;
+  if (tile.hasPadding)
+    tile.forEach(wb, [&](size_t i, int64_t, Value key) {
+      tile.values[i] = wb.select(wb.isLess(key, tile.keyCount), tile.values[i], wb.real(kMinusInf));
     });
-  tile->hasPadding = false;
   RowTile rows;
-  rows.block = op->getBlock();
-  rows.exponents = tile->values;
+  rows.exponents = tile.values;
   if (op.getScale())
     rows.scale = op.getScale()->convertToDouble();
-  for (int64_t i = 0; i < tile->fragments * kThreadRows; ++i)
-    rows.rows.push_back(updateMaximum(wb, *tile, rows, state->max.get(wb, i), i, isPartial, op.getExactMax()));
+  for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i)
+    rows.rows.push_back(updateMaximum(wb, tile, rows, oldMax->get(wb, i), i, isPartial, op.getExactMax()));
   // By ptxas, fewer registers: scores of mma are shifted here, others where the weights are made.
   if (rows.scale && wb.instruction.takesNarrow)
-    shiftLargeRows(wb, *tile, rows);
-  rowTiles[op.getOutput()] = std::move(rows);
+    shiftLargeRows(wb, tile, rows);
+  lowered[op.getResults().front()] = std::move(rows);
   return success();
 }
 
 /// alpha = exp(m - n), l = alpha l
-static Values scaleSums(WarpBuilder &wb, const TileState &state, const RowTile &tile) {
+static Values scaleSums(WarpBuilder &wb, const RegisterArray &sums, const RowTile &tile) {
   Values alphas;
   for (auto [i, row] : llvm::enumerate(tile.rows)) {
     Value exponent = wb.mulf(wb.subf(row.oldMax, row.subtracted), wb.real(kLog2e));
     if (tile.scale)
       exponent = wb.select(row.isLarge, exponent, wb.subf(wb.mulf(row.oldMax, wb.real(kLog2e)), row.product));
     alphas.push_back(wb.exp2(exponent));
-    state.sum.set(wb, i, wb.mulf(state.sum.get(wb, i), alphas.back()));
+    sums.set(wb, i, wb.mulf(sums.get(wb, i), alphas.back()));
   }
   return alphas;
 }
@@ -165,56 +148,68 @@ void attn::nvvm::scaleAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Valu
 }
 
 LogicalResult KernelLowering::lowerRescale(RescaleOp op) {
-  RowTile *tile = findRows(op.getNewMax(), op);
-  TileState *state = findState(op.getRowMax(), op);
-  if (!tile || !state)
+  FailureOr<TileState> state = findState(op.getAcc(), op.getRowMax(), op.getRowSum(), op);
+  const auto *tile = find<RowTile>(op.getNewMax(), op);
+  if (!tile || failed(state))
     return failure();
   for (auto [i, row] : llvm::enumerate(tile->rows))
     state->max.set(wb, i, row.newMax);
   // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
-  bool isLate = tile->scale && wb.instruction.takesNarrow && !op.getDeferred();
-  Values alphas = isLate ? Values() : scaleSums(wb, *state, *tile);
+  bool isLate = tile->scale && wb.instruction.takesNarrow;
+  Values alphas = isLate ? Values() : scaleSums(wb, state->sum, *tile);
   // After a few tiles no row is rescaled, and acc, most of a thread's numbers, stays as it is.
   Values moves;
   for (auto [i, row] : llvm::enumerate(tile->rows))
     moves.push_back(isLate ? compare(wb, arith::CmpFPredicate::ONE, row.newMax, row.oldMax)
                            : compare(wb, arith::CmpFPredicate::ONE, alphas[i], wb.real(1)));
-  Value rescales = anyRow(wb, moves);
-  if (op.getDeferred()) {
-    StartedProduct *product = findStarted(op.getAcc(), op);
-    if (!product)
-      return op.emitOpError("expected an attn.product with async of acc in front of it, in its block, beside deferred");
-    product->rescales = rescales;
-    product->alphas = alphas;
-    return success();
-  }
-  wb.when(rescales, [&] { scaleAcc(wb, *state, isLate ? scaleSums(wb, *state, *tile) : alphas); });
+  wb.when(anyRow(wb, moves), [&] { scaleAcc(wb, *state, isLate ? scaleSums(wb, state->sum, *tile) : alphas); });
+  return success();
+}
+
+LogicalResult KernelLowering::lowerRescaleRows(RescaleRowsOp op) {
+  const auto *tile = find<RowTile>(op.getNewMax(), op);
+  const auto *max = find<RegisterArray>(op.getRowMax(), op), *sum = find<RegisterArray>(op.getRowSum(), op);
+  if (!tile || !max || !sum || failed(verifyLastUse(op.getRowMaxMutable())) ||
+      failed(verifyLastUse(op.getRowSumMutable())))
+    return failure();
+  for (auto [i, row] : llvm::enumerate(tile->rows))
+    max->set(wb, i, row.newMax);
+  RescaleFactors factors;
+  factors.alphas = scaleSums(wb, *sum, *tile);
+  factors.any = anyRow(wb, llvm::map_to_vector(factors.alphas, [&](Value alpha) {
+                         return compare(wb, arith::CmpFPredicate::ONE, alpha, wb.real(1));
+                       }));
+  RegisterArray newMax = *max, newSum = *sum;
+  lowered[op.getFactors()] = std::move(factors);
+  lowered[op.getResultMax()] = newMax;
+  lowered[op.getResultSum()] = newSum;
   return success();
 }
 
 LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
-  ScoreTile *scores = findScores(op.getScores(), op);
-  RowTile *rows = findRows(op.getRowMax(), op);
-  TileState *state = findState(op.getRowSum(), op);
-  if (!scores || !rows || !state)
+  const auto *scores = find<ScoreTile>(op.getScores(), op);
+  const auto *maxima = find<RowTile>(op.getRowMax(), op);
+  const auto *rowSums = find<RegisterArray>(op.getRowSum(), op);
+  if (!scores || !maxima || !rowSums)
     return failure();
+  RowTile rows = *maxima;
   std::optional<double> scale;
   if (op.getScale())
     scale = op.getScale()->convertToDouble();
-  if (scale != rows->scale || scores->values.size() != rows->exponents.size())
+  if (scale != rows.scale || scores->values.size() != rows.exponents.size())
     return op.emitOpError("expected the scale and the scores that the attn.row_max of its maximum has");
   ScoreTile tile = *scores;
   if (scale && !wb.instruction.takesNarrow)
-    shiftLargeRows(wb, tile, *rows);
+    shiftLargeRows(wb, tile, rows);
   ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
   Values sums, subtracted;
-  for (auto [i, row] : llvm::enumerate(rows->rows)) {
-    sums.push_back(state->sum.get(wb, i));
+  for (auto [i, row] : llvm::enumerate(rows.rows)) {
+    sums.push_back(rowSums->get(wb, i));
     subtracted.push_back(scale ? arith::NegFOp::create(wb.b, wb.loc, row.shift).getResult() : row.subtracted);
   }
   // p = exp(scale s - n), l = l + p
   tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
-    Value s = rows->exponents[i];
+    Value s = rows.exponents[i];
     Value exponent = scale ? wb.fma(s, wb.real(*scale * kLog2e), subtracted[row])
                            : wb.mulf(wb.subf(s, subtracted[row]), wb.real(kLog2e));
     Value weight = wb.exp2(exponent);
@@ -222,7 +217,7 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
     tile.values[i] = positions.evaluateWeight(row, key, weight);
   });
   for (auto [row, sum] : llvm::enumerate(sums))
-    state->sum.set(wb, row, sum);
-  scoreTiles[op.getOutput()] = tile;
+    rowSums->set(wb, row, sum);
+  lowered[op.getResults().front()] = std::move(tile);
   return success();
 }

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-ScoreTile::ScoreTile(WarpBuilder &wb, Operation *op) : fragments(wb.warpRows / kFragmentRows), block(op->getBlock()) {
+ScoreTile::ScoreTile(WarpBuilder &wb, Operation *op) : fragments(wb.warpRows / kFragmentRows) {
   OpFoldResult count = getDomainSizes(wb.b, op)[getDomainPosition(op, DimKind::Key)];
   // Of a known number of keys, no more than the depths of the second product that they reach into.
   int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.keyTile);
@@ -139,7 +139,7 @@ Value ScorePositions::evaluate(Region &region, int64_t row, Value column, ValueR
 }
 
 LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
-  ScoreTile *input = findScores(op.getInput(), op);
+  const auto *input = find<ScoreTile>(op.getInput(), op);
   if (!input)
     return failure();
   ScoreTile tile = *input;
@@ -151,6 +151,6 @@ LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
       s = wb.select(wb.isLess(key, tile.keyCount), s, wb.real(-std::numeric_limits<double>::infinity()));
   });
   tile.hasPadding = false;
-  scoreTiles[op.getOutput()] = tile;
+  lowered[op.getResults().front()] = std::move(tile);
   return success();
 }

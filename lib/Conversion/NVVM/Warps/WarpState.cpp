@@ -25,26 +25,24 @@ Value KernelLowering::getRow(int64_t fragment, int64_t half) {
   return wb.add(wb.add(wb.firstRow, wb.quad), fragment * kFragmentRows + half * 8);
 }
 
-TileState &KernelLowering::getState(Value acc, Operation *op) {
-  Value key = acc;
-  TileState &state = states[key];
-  if (state.fragments > 0)
-    return state;
-  state.fragments = wb.warpRows / kFragmentRows;
+TileState KernelLowering::createSums(int64_t columns) {
+  TileState sums;
+  sums.fragments = wb.warpRows / kFragmentRows;
   // Whole pairs of blocks, as ldmatrix reads V.
-  state.valueBlocks = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), 2 * kBlockColumns) * 2;
-  Block &entry = kernel.getBody().front();
-  state.acc = RegisterArray(wb, entry, state.fragments * state.valueBlocks * kFragmentElements);
-  state.max = RegisterArray(wb, entry, state.fragments * kThreadRows);
-  state.sum = RegisterArray(wb, entry, state.fragments * kThreadRows);
-  return state;
+  sums.valueBlocks = llvm::divideCeil(columns, 2 * kBlockColumns) * 2;
+  sums.acc = RegisterArray(wb, kernel.getBody().front(), sums.fragments * sums.valueBlocks * kFragmentElements);
+  return sums;
 }
 
-TileState *KernelLowering::findState(Value rowMaxOrSum, Operation *op) {
-  if (Value acc = accOf.lookup(rowMaxOrSum))
-    return &states[acc];
-  op->emitOpError("expected row_max and row_sum of an attn.init_state of the kernel");
-  return nullptr;
+FailureOr<TileState> KernelLowering::findState(Value acc, Value rowMax, Value rowSum, Operation *op) {
+  const auto *found = find<TileState>(acc, op);
+  const auto *max = find<RegisterArray>(rowMax, op), *sum = find<RegisterArray>(rowSum, op);
+  if (!found || !max || !sum)
+    return failure();
+  TileState state = *found;
+  state.max = *max;
+  state.sum = *sum;
+  return state;
 }
 
 LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
@@ -52,8 +50,14 @@ LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
   if (rows.count() > wb.blockRows)
     return op.emitOpError("expected at most ")
            << wb.blockRows << " rows, those of the schedule's block, found " << rows.count();
-  TileState &state = getState(op.getAcc(), op);
-  accOf[op.getRowMax()] = accOf[op.getRowSum()] = op.getAcc();
+  if (!isInRegisters(op.getAcc().getType()))
+    return op.emitOpError("expected a state in registers; run attn-tiles-to-registers");
+  TileState state = createSums(getStaticSize(op, DimKind::ValueSize));
+  state.max = RegisterArray(wb, kernel.getBody().front(), state.fragments * kThreadRows);
+  state.sum = RegisterArray(wb, kernel.getBody().front(), state.fragments * kThreadRows);
+  lowered[op.getResult(0)] = state;
+  lowered[op.getResult(1)] = state.max;
+  lowered[op.getResult(2)] = state.sum;
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment) {
     for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
       state.acc.set(wb, state.accIndex(fragment, 0, i), wb.real(0));
@@ -74,16 +78,18 @@ LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
       state.sum.set(wb, TileState::rowIndex(fragment, half), sum);
     }
   }
-  // A view of a caller's buffer: it gets the state when the block has ended.
-  if (!isBuffer(getRoot(op.getAcc()).getDefiningOp()))
-    statesInMemory.push_back({op, op.getAcc()});
   return success();
 }
 
-void KernelLowering::storeState(const TileState &state, InitStateOp op) {
-  SmallVector<AffineMap> maps = getMaps(op);
+LogicalResult KernelLowering::lowerStoreState(StoreStateOp op) {
+  FailureOr<TileState> found = findState(op.getAcc(), op.getRowMax(), op.getRowSum(), op);
+  if (failed(found))
+    return failure();
+  const TileState &state = *found;
+  SmallVector<AffineMap> maps = attn::getMaps(op);
   TileRows rows(wb, op);
-  GlobalView acc(wb, op.getAcc(), maps[0]), max(wb, op.getRowMax(), maps[1]), sum(wb, op.getRowSum(), maps[2]);
+  GlobalView acc(wb, op.getOutputAcc(), maps[3]), max(wb, op.getOutputMax(), maps[4]),
+      sum(wb, op.getOutputSum(), maps[5]);
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
   Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
   auto pair = VectorType::get({2}, wb.b.getF32Type());
@@ -110,13 +116,17 @@ void KernelLowering::storeState(const TileState &state, InitStateOp op) {
         }
       });
     }
+  return success();
 }
 
 LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
+  FailureOr<TileState> found = findState(op.getAcc(), op.getRowMax(), op.getRowSum(), op);
+  if (failed(found))
+    return failure();
+  const TileState &state = *found;
   SmallVector<AffineMap> maps = getMaps(op);
   TileRows rows(wb, op);
   GlobalView acc(wb, op.getOtherAcc(), maps[0]), max(wb, op.getOtherMax(), maps[1]), sum(wb, op.getOtherSum(), maps[2]);
-  TileState &state = getState(op.getAcc(), op);
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
   auto pair = VectorType::get({2}, wb.b.getF32Type());
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
@@ -265,9 +275,12 @@ static void storeStagedRows(WarpBuilder &wb, const SharedTile &staged, const Til
 }
 
 LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
+  FailureOr<TileState> found = findState(op.getAcc(), op.getRowMax(), op.getRowSum(), op);
+  if (failed(found))
+    return failure();
+  const TileState &state = *found;
   SmallVector<AffineMap> maps = getMaps(op);
   TileRows rows(wb, op);
-  TileState &state = getState(op.getAcc(), op);
   GlobalView output(wb, op.getOutput(), maps[3]);
   Type type = output.getElementType();
   int64_t columns = getStaticSize(op, DimKind::ValueSize);

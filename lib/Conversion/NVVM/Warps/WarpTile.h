@@ -23,6 +23,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include <variant>
 
 namespace attn::nvvm {
 
@@ -30,6 +31,7 @@ namespace attn::nvvm {
 /// constants.
 class RegisterArray {
 public:
+  static constexpr llvm::StringLiteral kName = "row_max and row_sum of a state in registers";
   RegisterArray() = default;
   RegisterArray(WarpBuilder &wb, mlir::Block &entry, int64_t size);
   mlir::Value get(WarpBuilder &wb, int64_t i) const;
@@ -37,7 +39,8 @@ public:
   void set(WarpBuilder &wb, int64_t i, mlir::Value value) const;
   /// All of them, as numbers of a type of 32 bits.
   Values getAll(WarpBuilder &wb, mlir::Type type) const;
-  bool empty() const { return size == 0; }
+  /// True for the same registers.
+  friend bool operator==(const RegisterArray &x, const RegisterArray &y) { return x.storage == y.storage; }
 
 private:
   mlir::Value at(WarpBuilder &wb, int64_t i) const;
@@ -105,6 +108,7 @@ private:
 /// The running state of a tile in the registers of its threads. The row sums are of each thread alone: those of a
 /// quad are added up when all is done.
 struct TileState {
+  static constexpr llvm::StringLiteral kName = "a state or sums in registers";
   RegisterArray acc, max, sum;
   RegisterArray lse; ///< of rows of gradients, of which some may be without keys
   int64_t fragments = 0, valueBlocks = 0;
@@ -181,12 +185,12 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, u
 
 /// The scores of a key tile, and then its weights, in the registers of the threads.
 struct ScoreTile {
+  static constexpr llvm::StringLiteral kName = "the scores of an attn.product in registers";
   Values values; ///< (fragment, block of 8 keys, element)
   int64_t fragments = 0, keyBlocks = 0;
   mlir::Value keyCount;    ///< null where the tile is whole
   bool hasPadding = false; ///< scores of keys from keyCount on are not -inf yet
   Values lse;              ///< of gradients: of the thread's rows, where these are queries that may be without keys
-  mlir::Block *block = nullptr;
 
   ScoreTile() = default;
   /// Of `op`, an op on scores, without values.
@@ -200,6 +204,7 @@ struct ScoreTile {
 
 /// The maxima of the rows of a thread, as attn.row_max finds them: what rescale and weights are made from.
 struct RowTile {
+  static constexpr llvm::StringLiteral kName = "the maxima of an attn.row_max in registers";
   struct Row {
     mlir::Value oldMax, newMax; ///< with the scale; -inf where no key is kept; the new one may lag behind
     mlir::Value subtracted;     ///< newMax, or 0 where that is -inf and may be
@@ -210,17 +215,34 @@ struct RowTile {
   llvm::SmallVector<Row> rows;
   std::optional<double> scale; ///< of raw scores: they are products, and their scale is left to exp2
   Values exponents; ///< the scores that the maxima are of, less those that are too large for one multiply-add
-  mlir::Block *block = nullptr;
+};
+
+/// Weights, rounded and packed as the product of another round takes them.
+struct PackedWeights {
+  static constexpr llvm::StringLiteral kName = "rounded weights in registers";
+  RegisterArray registers;
+};
+
+/// What acc is multiplied by once it is there, by rows of the thread, where `any` is true.
+struct RescaleFactors {
+  static constexpr llvm::StringLiteral kName = "the factors of an attn.rescale_rows";
+  mlir::Value any;
+  Values alphas;
 };
 
 /// A product of an asynchronous instruction that has been started.
 struct StartedProduct {
-  ProductOp op;
+  static constexpr llvm::StringLiteral kName = "the result of an attn.product with async";
   Values acc; ///< registers that it writes
-  mlir::Value rescales =
-      {}; ///< null, or true where acc is multiplied by `alphas`, of the thread's rows, once it is there
-  Values alphas = {};
+  std::variant<ScoreTile, TileState> output;
 };
+
+/// What a tile in registers becomes, each kind with the name that errors have for it. States, row maxima and row sums
+/// (RegisterArray) stay in their registers from op to op; the others are values.
+using LoweredTile = std::variant<std::monostate, ScoreTile, RowTile, TileState, RegisterArray, PackedWeights,
+                                 RescaleFactors, StartedProduct>;
+
+class Products;
 
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
@@ -242,19 +264,27 @@ private:
   mlir::LogicalResult lowerRelease(ReleaseOp op);
   mlir::LogicalResult lowerTakeTurn();
   mlir::LogicalResult lowerPassTurn(PassTurnOp op);
+  /// The ops of a block in their order, with the loops and branches in it.
+  mlir::LogicalResult lower(mlir::Block &block);
+  mlir::LogicalResult lower(mlir::scf::ForOp loop);
+  mlir::LogicalResult lower(mlir::scf::IfOp branch);
   mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult lowerTileOp(mlir::Operation *op);
   mlir::LogicalResult lowerCopy(CopyOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
   mlir::LogicalResult lowerWait(WaitOp op);
   mlir::LogicalResult lowerInitState(InitStateOp op);
   mlir::LogicalResult lowerProduct(ProductOp op);
+  mlir::LogicalResult lowerValues(ProductOp op, Products &products);
   mlir::LogicalResult lowerWaitProduct(WaitProductOp op);
+  mlir::LogicalResult lowerRescaleRows(RescaleRowsOp op);
   mlir::LogicalResult lowerRescaleAcc(RescaleAccOp op);
-  mlir::LogicalResult keepWeights(mlir::memref::CopyOp op);
+  mlir::LogicalResult lowerRounding(mlir::arith::TruncFOp op);
   mlir::LogicalResult lowerMapScores(MapScoresOp op);
   mlir::LogicalResult lowerRowMax(RowMaxOp op);
   mlir::LogicalResult lowerRescale(RescaleOp op);
   mlir::LogicalResult lowerWeights(WeightsOp op);
+  mlir::LogicalResult lowerStoreState(StoreStateOp op);
   mlir::LogicalResult lowerMergeStates(MergeStatesOp op);
   mlir::LogicalResult lowerFinalize(FinalizeOp op);
   mlir::LogicalResult lowerClassifyTile(ClassifyTileOp op);
@@ -262,19 +292,23 @@ private:
   mlir::LogicalResult lowerScoreGradients(ScoreGradientsOp op);
   mlir::LogicalResult lowerPack(PackOp op);
   mlir::LogicalResult lowerRowDelta(RowDeltaOp op);
-  void eraseTokens();
+  /// Tokens and tiles are values no more.
+  void eraseTiles();
 
   /// The tile in shared memory that a memref, or what it is a view of, is; nothing for global memory.
   std::optional<SharedTile> findTile(mlir::Value memref);
-  TileState &getState(mlir::Value acc, mlir::Operation *op);
-  /// The state whose maximum `rowMax` is, or whose sum; null, with an error, where it is none of a state.
-  TileState *findState(mlir::Value rowMaxOrSum, mlir::Operation *op);
-  /// What an op in front of `op`, in its block, has put into a tile of registers; null, with an error, where none has.
-  ScoreTile *findScores(mlir::Value memref, mlir::Operation *op);
-  RowTile *findRows(mlir::Value memref, mlir::Operation *op);
-  /// The product of `output` that has been started in the block of `op`, in front of it; null where none has.
-  StartedProduct *findStarted(mlir::Value output, mlir::Operation *op);
-  void storeState(const TileState &state, InitStateOp op);
+  /// What `tile`, an operand of `op`, has become; null, with an error, where it is another kind of tile. Valid until
+  /// the next tile is added.
+  template <typename T> const T *find(mlir::Value tile, mlir::Operation *op) {
+    if (auto found = lowered.find(tile); found != lowered.end())
+      if (const T *lowering = std::get_if<T>(&found->second))
+        return lowering;
+    op->emitOpError("expected ") << T::kName << ", found a value of type " << tile.getType();
+    return nullptr;
+  }
+  /// acc, maximum and sum of a state.
+  mlir::FailureOr<TileState> findState(mlir::Value acc, mlir::Value rowMax, mlir::Value rowSum, mlir::Operation *op);
+  TileState createSums(int64_t columns);
   mlir::Value getRow(int64_t fragment, int64_t half);
 
   mlir::RewriterBase &rewriter;
@@ -282,14 +316,9 @@ private:
   WarpBuilder wb;
   BlockLayout layout;
   llvm::DenseMap<mlir::Value, SharedTile> tiles;
-  llvm::DenseMap<mlir::Value, TileState> states;  ///< by acc
-  llvm::DenseMap<mlir::Value, mlir::Value> accOf; ///< by maximum and sum
-  llvm::DenseMap<mlir::Value, ScoreTile> scoreTiles;
-  llvm::DenseMap<mlir::Value, RowTile> rowTiles;
-  llvm::DenseMap<mlir::Value, RegisterArray> keptWeights; ///< packed, from round to round, by tile
-  llvm::SmallVector<StartedProduct> started;              ///< in their order
-  llvm::SmallVector<StartedProduct> unscaled;             ///< that wait for their attn.rescale_acc
-  llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
+  llvm::DenseMap<mlir::Value, LoweredTile> lowered; ///< by tile in registers
+  llvm::SmallVector<mlir::Operation *> loweredOps;
+  mlir::scf::ForOp tileLoop;                    ///< of consumers, which the walk has not reached
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
 };
 
