@@ -16,6 +16,7 @@ include "attn/IR/AttnBase.td"
 include "attn/IR/AttnGradOps.td"
 include "attn/IR/AttnLayerOps.td"
 include "attn/IR/AttnStepOps.td"
+include "attn/IR/AttnBlockOps.td"
 include "attn/IR/AttnTileOps.td"
 
 //===----------------------------------------------------------------------===//

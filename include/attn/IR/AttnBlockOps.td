@@ -1,0 +1,193 @@
+//===- AttnBlockOps.td - how the warps of a block share work -*- tablegen -*-===//
+//
+// Copies that bring tiles into shared memory, with the waits and releases of
+// their stages; turns and roles of warps. attn-pipeline-copies,
+// attn-specialize-warps, attn-overlap-products and attn-split-roles place them
+// around the ops of a step.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_ATTNBLOCKOPS_TD
+#define ATTN_IR_ATTNBLOCKOPS_TD
+
+include "attn/IR/AttnAttrs.td"
+include "attn/IR/AttnBase.td"
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+def Attn_TokenType : TypeDef<Attn_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "a copy that has been started";
+}
+
+def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
+  let summary = "starts copying rows of global memory into a tile; the token says when they are there";
+  let description = [{
+    `output[b, i, c] = i < rows ? input[b, i, c] : 0` for the rows i of the tile, where rows is the number of rows of the
+    input: what `attn.pack` says, but done only when `attn.wait` has returned for the token. The input may have more rows
+    than the tile, which are not read. With `from`, rows are those of the input from that one on; where there are none,
+    nothing is copied, and the token has arrived.
+
+    With `box`, the rows are copied by a producer (attn-specialize-warps): the tensor map, a parameter of the kernel,
+    describes a tensor of which the rows begin at `begin`. The tile is then all rows of the tensor from there on, those
+    beyond the input among them; only rows of V beyond an input whose size depends on memory are 0.
+
+    With `where`, one number of each row, lse, a row of -inf is 0: a row of dO without keys passes nothing on.
+
+    Nobody may read the tile before the wait, or write it, and whoever reads what it held has to be done. Without `box`,
+    a `gpu.barrier` or another wait stands between, and how rows are copied (asynchronously, or loaded, converted and
+    stored) is the target's choice. With `box`, the tile has stages: the copy fills the next one, as soon as each warp
+    that read it has released it (`attn.release`).
+
+    Domain: (batch…, row, column).
+
+    * C1: each map has the domain's dimensions and as many results as its operand has dimensions.
+    * C2: input and output agree on the number of columns.
+    * C4: input and output are of one type, or input is a narrower float or i8 and output floating point.
+    * C11: a box has 2 to 5 indices.
+
+    ```mlir
+    %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+        : !attn.token
+    ```
+  }];
+  let arguments = (ins Arg<AnyStridedMemRef, "", [MemRead]>:$input, Arg<AnyStridedMemRef, "", [MemWrite]>:$output,
+                       Arg<Optional<AnyStridedMemRef>, "", [MemRead]>:$lse, Optional<Index>:$first,
+                       Optional<AnyType>:$tensorMap, Variadic<Index>:$begin,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
+  let results = (outs Attn_TokenType:$token);
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$output, "::mlir::Value":$lse,
+                                 "::mlir::Value":$first, "::mlir::ArrayAttr":$maps), [{
+    build($_builder, $_state, input, output, lse, first, /*tensorMap=*/::mlir::Value(), /*begin=*/::mlir::ValueRange(),
+          maps);
+  }]>];
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)`
+        (`where` `(` $lse^ `:` type($lse) `)`)? (`from` $first^)?
+        (`box` `(` $tensorMap^ `:` type($tensorMap) `)` `[` $begin `]`)? attr-dict `:` type($token)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_WaitOp : Attn_Op<"wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until copies have arrived: those of the tokens for all threads, or the next stages for one warp";
+  let description = [{
+    Without `stages`, all threads of a block wait together, all of the consumers where the block has a producer: what any
+    of them read or wrote before is read and written, and the tiles hold what was copied. At most `pending` copies that
+    were started after the last one of the tokens are still on their way: a target that counts copies waits for the
+    others. Without tokens it waits for all, those of `attn.gather_pages` among them.
+
+    With `stages`, tiles that a producer fills, each warp waits by itself, until the next stage of each of these tiles has
+    arrived. From there to its `attn.release`, the tile is that stage for this warp. The tokens are those of the copies;
+    the roles of `attn.warp_roles` have none, as each sees the ops of its own.
+
+    * C9: pending is 0 or greater, and 0 without tokens.
+
+    ```mlir
+    attn.wait %k, %q {pending = 1 : i64}
+    attn.wait %k stages(%kt : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_TokenType>:$tokens, Variadic<AnyStridedMemRef>:$stages,
+                       DefaultValuedAttr<I64Attr, "0">:$pending);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$tokens, CArg<"int64_t", "0">:$pending), [{
+    build($_builder, $_state, tokens, /*stages=*/::mlir::ValueRange(), pending);
+  }]>];
+  let assemblyFormat = "$tokens (`stages` `(` $stages^ `:` type($stages) `)`)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Attn_ReleaseOp : Attn_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the warp has read a stage";
+  let description = [{
+    The warp has read the stage of the tile that its `attn.wait … stages` has waited for; the next wait is for the stage
+    behind it. The producer fills a stage again once each warp has released it. It stands behind the last reader: behind
+    an `attn.product`, or behind the `attn.wait_product` of one with `async`. `attn-verify-phase` refuses IR of the phase
+    `steps` where a wait has none.
+
+    ```mlir
+    attn.wait %k stages(%kt : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+    attn.product ins(%qt, %kt : …) outs(%s : …) {contraction = #attn.contraction<scores>}
+    attn.release %kt : memref<64x128xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$tile);
+  let assemblyFormat = "$tile attr-dict `:` type($tile)";
+}
+
+//===----------------------------------------------------------------------===//
+// Roles of warps
+//===----------------------------------------------------------------------===//
+
+def Attn_TakeTurnOp : Attn_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until it is the turn of the warps that multiply together";
+  let description = [{
+    Groups of warps that multiply together start their products one group after the other, so that one multiplies while
+    another computes its softmax. A group waits here until the one in front of it has passed the turn on
+    (`attn.pass_turn`); the last group is in front of the first one. All groups execute as many of each of the two ops.
+
+    ```mlir
+    attn.take_turn
+    %s0 = attn.product ins(%qt, %kt : …) outs(%e : …) {async, contraction = #attn.contraction<scores>} -> …
+    %a0 = attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, contraction = #attn.contraction<values>} -> …
+    attn.pass_turn
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Attn_PassTurnOp : Attn_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the turn to the next warps that multiply together";
+  let description = [{
+    The group behind this one may go on behind its `attn.take_turn`; the first group is behind the last one. With
+    `first`, the last group alone passes a turn, the first one of all.
+
+    ```mlir
+    attn.pass_turn first
+    ```
+  }];
+  let arguments = (ins UnitAttr:$first);
+  let assemblyFormat = "(`first` $first^)? attr-dict";
+}
+
+def Attn_WarpRolesOp : Attn_Op<"warp_roles", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "a program for the warps that copy, and one for the warps that multiply";
+  let description = [{
+    The first warps of the block, as many as the schedule says, are consumers. The others are producers, and one thread of
+    them executes the region of that name. The two communicate by the tiles: each of them has so many `stages`, which
+    `attn.copy … box` of the producer fills in turn and which the consumers wait for (`attn.wait … stages`) and release
+    (`attn.release`). Both begin with the first stage. `registers` is what a thread of the role has, where it is given;
+    otherwise each has what the kernel starts with.
+
+    ```mlir
+    attn.warp_roles stages(2 of %kt, %vt : memref<64x128xbf16, #gpu.address_space<workgroup>>, …)
+        producer(registers = 40) {
+      scf.for … {
+        attn.copy ins(%k : …) outs(%kt : …) box(%map : !llvm.ptr) [%b, %h, %j, %c0] : !attn.token
+        …
+      }
+    } consumer(registers = 232) {
+      scf.for … {
+        attn.wait stages(%kt : …)
+        attn.product ins(%qt, %kt : …) outs(%s : …) {contraction = #attn.contraction<scores>}
+        attn.release %kt : …
+        …
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyStridedMemRef>:$tiles, I64Attr:$stages, OptionalAttr<I64Attr>:$producer_registers,
+                       OptionalAttr<I64Attr>:$consumer_registers);
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
+  let assemblyFormat = [{
+    `stages` `(` $stages `of` $tiles `:` type($tiles) `)` attr-dict
+        `producer` (`(` `registers` `=` $producer_registers^ `)`)? $producer
+        `consumer` (`(` `registers` `=` $consumer_registers^ `)`)? $consumer
+  }];
+}
+
+#endif // ATTN_IR_ATTNBLOCKOPS_TD
