@@ -20,7 +20,7 @@ namespace attn {
 
 TargetInfo getEmulatedTarget(const TargetInfo &target) {
   TargetInfo host = cantFail(TargetInfo::get("x86-64-v3"));
-  if (target.hasTiles)
+  if (target.hasTiles())
     host.features = "+amx-tile,+amx-bf16";
   return host;
 }

@@ -104,7 +104,7 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
     variants.insert(llvm::upper_bound(variants, variant, isBetter), std::move(variant));
   }
   // A process that Linux refuses the tiles takes the next variant, which should have the same vectors.
-  auto tiled = llvm::find_if(variants, [](const Variant &variant) { return variant.target.hasTiles; });
+  auto tiled = llvm::find_if(variants, [](const Variant &variant) { return variant.target.hasTiles(); });
   if (variants.size() > 1 && tiled != variants.end() &&
       (tiled == variants.begin() || std::prev(tiled)->target.vectorBits < tiled->target.vectorBits))
     variants.insert(tiled, createVariant(cantFail(TargetInfo::get(kBelowTiles))));

@@ -150,11 +150,6 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
   return success();
 }
 
-PrefillAttr PrefillAttr::withInstruction(Instruction instruction) const {
-  return get(getContext(), getQueryTile(), getKeyTile(), getLanes(), getBlockRows(), getBlockVectors(),
-             InstructionAttr::get(getContext(), instruction), getPrefetch());
-}
-
 LogicalResult PrefillAttr::verifyTarget(Operation *op, Type sum, const TargetInfo &target) const {
   return verifyCPUTarget(op, *this, sum, target);
 }

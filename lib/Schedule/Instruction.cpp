@@ -20,14 +20,14 @@ static constexpr OperandLayout kRows = OperandLayout::Rows, kPairs = OperandLayo
 
 /// In the order of the enumeration.
 static constexpr InstructionInfo kInfos[] = {
-    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, keys, partial tiles, warps
-    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, Instruction::FMA, 1},
-    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, Instruction::Pairs, 0},
-    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, Instruction::Bytes, 0},
-    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::AMX, 0},
-    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::MMA, 1},
-    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, Instruction::TF32, 1},
-    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::WGMMA, 4},
+    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, keys, warps
+    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, 1},
+    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, 0},
+    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, 0},
+    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, 0},
+    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1},
+    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, 1},
+    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, 4},
 };
 
 const InstructionInfo &InstructionAttr::getInfo() const { return kInfos[static_cast<size_t>(getValue())]; }
@@ -103,7 +103,7 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
     return get(getType(op, 0).isF32() ? Instruction::FMA : Instruction::MMA);
   if (sharesKeys && target.hasByteDot && canMultiplyBytes(op))
     return get(Instruction::Bytes);
-  if (!sharesKeys && isa<SdpaOp>(op) && target.hasTiles && canMultiplyTiles(op))
+  if (!sharesKeys && isa<SdpaOp>(op) && target.hasTiles() && canMultiplyTiles(op))
     return get(Instruction::AMX);
   // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
@@ -150,7 +150,7 @@ static constexpr Requirement kRequirements[] = {
      "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, without "
      "score_weight; write instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return canMultiplyTiles(op); },
-     [](const TargetInfo &target) { return target.hasTiles; },
+     [](const TargetInfo &target) { return target.hasTiles(); },
      "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
      "score_weight; write instruction = pairs or instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); }, isGpu,

@@ -66,9 +66,9 @@ TEST(TargetInfo, Levels) {
 
 TEST(TargetInfo, TilesNeedBF16) {
   for (const char *name : {"sapphirerapids", "emeraldrapids", "graniterapids", "diamondrapids"})
-    EXPECT_TRUE(getTarget(name).hasTiles) << name;
+    EXPECT_TRUE(getTarget(name).hasTiles()) << name;
   for (const char *name : {"x86-64-v4", "cooperlake", "znver5", "alderlake", "x86-64"})
-    EXPECT_FALSE(getTarget(name).hasTiles) << name;
+    EXPECT_FALSE(getTarget(name).hasTiles()) << name;
 }
 
 // Xeon Phi has 512-bit vectors but not those of AVX-512VL, which v4 is made of.

@@ -67,7 +67,6 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
   let extraClassDeclaration = [{
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
-    PrefillAttr withInstruction(Instruction instruction) const;
   }];
 }
 

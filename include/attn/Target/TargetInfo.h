@@ -47,9 +47,10 @@ struct TargetInfo {
   /// Limits of kernels that use it. Rows are multiples of kByteDotColumns bytes, the part of a register that shuffles
   /// stay in. A sum has at most kMaxByteDotSum products of 16 by 8 bits, as many as an i32 holds.
   static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
-  /// Multiplies tiles of 16 rows by 32 bf16 (tdpbf16ps). A process must ask its operating system for the tiles before
-  /// it uses them.
-  bool hasTiles = false;
+  /// Rate of tdpbf16ps, which multiplies tiles of 16 rows by 32 bf16, relative to f32 multiply-adds; 0 if the target
+  /// lacks it. A process must ask its operating system for the tiles before it uses them; a host that refuses has none.
+  double tileRate = 0;
+  bool hasTiles() const { return tileRate > 0; }
   static constexpr int64_t kTileRows = 16, kTileDepth = 32;
   /// Ways of the first-level data cache: each of its 64 sets has so many lines of 64 bytes. 8 up to Skylake and Zen 4,
   /// 12 since.

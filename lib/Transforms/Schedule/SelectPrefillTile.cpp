@@ -36,8 +36,6 @@ static constexpr double kManyQueries = 4096;
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
 static constexpr int64_t kLineBytes = 64;
-/// Multiply-adds of a tile instruction in the time of one of f32: 512 a cycle.
-static constexpr double kTileRate = 16;
 /// What loads and stores of tiles add to the time of their products (attn on Granite Rapids, D 128).
 static constexpr double kTileTransfers = 2.5;
 
@@ -109,7 +107,7 @@ double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const 
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
   double products = queryTile / lanes * (shape.headSize + shape.valueSize);
   double lines = double(shape.headSize + shape.valueSize) * shape.elementBytes / 2 / kLineBytes;
-  return tiles * (products / (kProductsPerCycle * kTileRate) * kTileTransfers + lines * kPackedLineCycles +
+  return tiles * (products / (kProductsPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
                   queryTile / lanes * kSoftmaxCycles);
 }
 
