@@ -287,9 +287,6 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
     keepIf(slt, rb.index(IndexKind::Key), rb.constant(prefix.getInt()));
     conjuncts.back() = arith::OrIOp::create(builder, loc, isNear, conjuncts.back());
   }
-  // skip: j >= n
-  if (auto skip = op->getAttrOfType<IntegerAttr>("skip"))
-    keepIf(sge, rb.index(IndexKind::Key), rb.constant(skip.getInt()));
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())
     conjuncts.append(inlineRegion(builder, *maskMod, {},
                                   [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); }));

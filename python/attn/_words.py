@@ -13,7 +13,6 @@ class Words(TypedDict, total=False):
     window: tuple[int | None, int | None] | None
     chunk: int | None
     prefix: int | None
-    skip: int | None
     softcap: float | None
 
 
@@ -22,7 +21,6 @@ MEANINGS = {
     "window": "(L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of causal or align.",
     "chunk": "c ≥ 1: keeps the keys of the query's chunk of c tokens, (i + off) // c = j // c, with off as for windows.",
     "prefix": "n ≥ 1: keys j < n are kept by every query, whatever causal, window and chunk say.",
-    "skip": "n ≥ 1: removes keys j < n.",
     "softcap": "c > 0 of c·tanh(s / c), in score units, before the bias.",
 }
 
@@ -31,7 +29,6 @@ FORMS = {
     "window": "Bounds",
     "chunk": "Integer",
     "prefix": "Integer",
-    "skip": "Integer",
     "softcap": "Positive",
 }
 
@@ -39,11 +36,10 @@ FORMS = {
 MINIMA = {
     "chunk": 1,
     "prefix": 1,
-    "skip": 1,
 }
 
 # Those that are placed by the alignment of causal or align.
 PLACED = ["window", "chunk"]
 
 # Those that decide which keys are kept: attn.reference.predicate takes each.
-MASKS = ["window", "chunk", "prefix", "skip"]
+MASKS = ["window", "chunk", "prefix"]

@@ -209,15 +209,6 @@ func.func @f(%q: tensor<4x8xf32>) {
 
 // -----
 
-// C12: a skip of nothing.
-func.func @f(%s: tensor<4x8xf32>) {
-  // expected-error @below {{C12: expected skip to be at least 1, found 0}}
-  %r = attn.mask ins(%s : tensor<4x8xf32>) outs(%s : tensor<4x8xf32>) {skip = 0 : i64} -> tensor<4x8xf32>
-  return
-}
-
-// -----
-
 // C12: a prefix of nothing.
 func.func @f(%s: tensor<4x8xf32>) {
   // expected-error @below {{C12: expected prefix to be at least 1, found 0}}

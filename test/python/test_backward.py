@@ -57,8 +57,6 @@ def words(rng, shape=SMALL):
         "window": {"window": (2, 1), "align": "bottom_right"},
         "chunk": {"chunk": 3, "align": "top_left"},
         "prefix": {"causal": "top_left", "prefix": 2, "window": (1, 0)},
-        "skip": {"skip": 3},
-        "skip beside others": {"causal": "bottom_right", "prefix": 6, "skip": 3},
         "softcap": {"softcap": 0.9},
         "bias": {"bias": bias, "grad": ("bias", "q")},
         "bias that removes": {"bias": holes, "grad": ("q", "k", "v", "bias")},

@@ -28,7 +28,6 @@ MASKS = {
     ),
     "chunk": ("causal = #attn.causal<top_left>, chunk = 32 : i64", {"causal": "top_left", "chunk": 32}),
     "prefix": ("causal = #attn.causal<top_left>, prefix = 40 : i64", {"causal": "top_left", "prefix": 40}),
-    "skip": ("skip = 40 : i64", {"skip": 40}),
 }
 
 SIZES = {  # beside those of test_masks

@@ -35,8 +35,6 @@ def options_of(rng, shape=SHAPE):
         "window": {"window": (2, 1), "align": "bottom_right"},
         "chunk": {"chunk": 3, "align": "top_left"},
         "prefix": {"causal": "top_left", "prefix": 2, "window": (1, 0)},
-        "skip": {"skip": 3},
-        "skip beside others": {"causal": "bottom_right", "prefix": 6, "skip": 3},
         "softcap": {"softcap": 0.9},
         "bias": {"bias": bias},
         "bias that removes": {"bias": holes},
@@ -65,7 +63,7 @@ def test_every_word_alone(rng, name):
 
 GROUPS = [
     ["nothing", "scale"],
-    ["nothing", "top_left", "bottom_right", "offsets", "window", "chunk", "prefix", "skip", "skip beside others"],
+    ["nothing", "top_left", "bottom_right", "offsets", "window", "chunk", "prefix"],
     ["nothing", "softcap"],
     ["nothing", "bias", "bias that removes", "bias of one"],
     ["nothing", "mask"],

@@ -36,8 +36,6 @@ CASES = {
     "causal=top_left window=200,": lambda i, j: (i - 200 <= j) & (j <= i),
     "causal=top_left chunk=128": lambda i, j: (j <= i) & (i // 128 == j // 128),
     "causal=top_left prefix=100": lambda i, j: (j < 100) | (j <= i),
-    "causal=top_left skip=100": lambda i, j: (j <= i) & (j >= 100),
-    "causal=top_left prefix=200 skip=100": lambda i, j: ((j <= i) | (j < 200)) & (j >= 100),
     PREFIX: lambda i, j: (j < 100) | (j <= i),
     BLOCKS: lambda i, j: i // 150 == j // 150,
 }

@@ -192,36 +192,3 @@ def test_a_prefix_alone_is_refused():
             function(q, k, v, prefix=2)
         with pytest.raises(ValueError, match="expected prefix in 1 to 2147483647, found 0"):
             function(q, k, v, causal="top_left", prefix=0)
-
-
-WITH_SKIP = {"nothing": {}, **WITH_PREFIX, "prefix": dict(causal="top_left", prefix=60)}
-
-
-@pytest.mark.parametrize("name", WITH_SKIP)
-@pytest.mark.parametrize("skip", [1, 40, 130, 1000])
-def test_skip_agrees_with_the_specification(skip, name):
-    """Forward and backward, beside each other mask: the same condition as a function."""
-    options = WITH_SKIP[name]
-    q, k, v = random_qkv((2, 4, 2, 113, 203, 16, 8))
-    keep = lambda b, h, i, j: j >= skip  # noqa: E731
-    expected, expected_lse = attn.reference.sdpa(q, k, v, mask_mod=keep, return_lse=True, **options)
-    for function in (attn.sdpa, attn.reference.sdpa):
-        out, lse = function(q, k, v, skip=skip, return_lse=True, **options)
-        assert_close(out, expected, np.float32)
-        assert_close(lse, expected_lse, np.float32, "lse")
-    dout = np.random.default_rng(5).standard_normal(out.shape).astype(np.float32)
-    gradients = attn.sdpa_backward(
-        q, k, v, expected.astype(np.float32), expected_lse.astype(np.float32), dout, skip=skip, **options
-    )
-    others = attn.reference.sdpa_backward(q, k, v, None, None, dout, mask_mod=keep, **options)
-    for x in ("q", "k", "v"):
-        assert_close(gradients[x], others[x], np.float32, x)
-    for x in ("k", "v"):
-        assert (gradients[x][:, :, :skip] == 0).all(), x
-
-
-def test_wrong_skips_are_refused():
-    q, k, v = random_qkv((1, 1, 1, 4, 4, 8, 8))
-    for function in (attn.sdpa, attn.reference.sdpa):
-        with pytest.raises(ValueError, match="expected skip in 1 to 2147483647, found 0"):
-            function(q, k, v, skip=0)

@@ -132,15 +132,6 @@ TEST_F(KeyRanges, PrefixBesideCausal) {
   }
 }
 
-TEST_F(KeyRanges, SkipBesideCausal) {
-  for (auto [queries, keys] : sizes) {
-    OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, skip = 5 : i64}");
-    int64_t offset = keys - queries;
-    auto keep = [&](int64_t i, int64_t j) { return j <= i + offset && j >= 5; };
-    checkTiles(analyze(*module, queries, keys), keep, queries, keys, Precision::Exact);
-  }
-}
-
 TEST_F(KeyRanges, Chunk) {
   for (auto [queries, keys] : sizes) {
     OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, chunk = 3 : i64}");

@@ -87,8 +87,8 @@ TEST(Problem, ErrorsShowThePlace) {
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, window, align, chunk, prefix, skip, softcap, scale, bias, "
-      "mask, sink, "
+      "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, window, align, chunk, prefix, softcap, scale, bias, mask, "
+      "sink, "
       "q_lengths, kv_lengths, dropout, scale=?, paged, pages, layout, strided, out, grad\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");

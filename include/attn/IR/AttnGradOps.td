@@ -66,9 +66,9 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
                        Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset, Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align,
-                       OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix, OptionalAttr<I64Attr>:$skip,
-                       OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
-                       OptionalAttr<AffineMapArrayAttr>:$maps, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+                       OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap,
+                       OptionalAttr<F64Attr>:$dropout_p, OptionalAttr<AffineMapArrayAttr>:$maps,
+                       OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$score_grad,
                         MaxSizedRegion<1>:$query_ranges);
   let results = (outs Variadic<AnyRankedTensor>:$results);

@@ -139,8 +139,8 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   let summary = "adds a bias to scores and removes keys by a predicate";
   let description = [{
     `s = input[b, i, j] + bias[b, i, j]`; `out[b, i, j] = predicate(b, i, j) ? s : -inf`, where the predicate is the
-    conjunction of the lengths, the causal alignment, the window, the chunk, `skip`, the boolean mask (true = attend)
-    and the `mask_mod` region. A removed key is removed by selection, never by adding a number to its score.
+    conjunction of the lengths, the causal alignment, the window, the chunk, the boolean mask (true = attend) and the
+    `mask_mod` region. A removed key is removed by selection, never by adding a number to its score.
 
     Domain: (batch…, query, key). A mask or bias of fewer dimensions, or with
     dimensions of size 1, broadcasts as in NumPy.
@@ -162,7 +162,6 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
                        Attn_Shaped:$output, Optional<Attn_Shaped>:$q_lengths, Optional<Attn_Shaped>:$kv_lengths,
                        Optional<Attn_Shaped>:$causal_offset, OptionalAttr<AnyAttr>:$causal, OptionalAttr<Attn_WindowAttr>:$window,
                        OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix,
-                       OptionalAttr<I64Attr>:$skip,
                        OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -273,9 +272,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     2. `s_j = score_mod(s_j)`, then `s_j = c * tanh(s_j / c)` with c = `softcap`;
     3. `s_j += bias[i, j]`;
     4. key j is removed unless lengths, the causal alignment, the window, the chunk ((i + off) floordiv `chunk` =
-       j floordiv `chunk`), `skip` (j >= `skip`), the boolean mask (true = attend) and `mask_mod` all keep it; keys
-       j < `prefix` are kept whatever causal alignment, window and chunk say; a bias of exactly -inf removes a key as
-       well;
+       j floordiv `chunk`), the boolean mask (true = attend) and `mask_mod` all keep it; keys j < `prefix` are kept
+       whatever causal alignment, window and chunk say; a bias of exactly -inf removes a key as well;
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys; a sink is one more score in m and l;
     6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`; `max = m`; `log_sum = ln l`.
 
@@ -310,9 +308,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
       which yields the first row maximum of `attn.init_state`, one float of the accumulation type. A sink becomes
       `start`, so the two never stand together.
     * C11: operands are all tensors, with one result an output, or all memrefs, with none.
-    * C12: the bounds of `window` are 0 or greater, `chunk` and `skip` are 1 or greater; without `causal` a window or
-      chunk needs `align` unless the numbers of queries and keys are static and equal; `align` stands with one of these
-      two and without `causal` only.
+    * C12: the bounds of `window` are 0 or greater and `chunk` is 1 or greater; without `causal` each needs `align`
+      unless the numbers of queries and keys are static and equal; `align` stands with one of them and without `causal`
+      only.
     * C13: lengths, offsets and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head).
@@ -339,8 +337,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
-                       OptionalAttr<I64Attr>:$prefix, OptionalAttr<I64Attr>:$skip, OptionalAttr<F64Attr>:$softcap,
-                       OptionalAttr<F64Attr>:$dropout_p,
+                       OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,

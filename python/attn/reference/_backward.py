@@ -66,8 +66,8 @@ def sdpa_backward(
       grad: whose gradients: "q", "k", "v", "bias", "sink", "scale", "softcap", "k_scale", "v_scale", and the names of
         arrays of floats that score_mod reads. That of "scale" is there whether or not the call names the scale.
       dropout, layout, heads: as in `sdpa`.
-      options: scale, causal, window, chunk, prefix, skip, softcap, bias, mask, sink, align, q_lengths, kv_lengths,
-        score_mod, mask_mod, k_scale and v_scale as in `sdpa`.
+      options: scale, causal, window, chunk, prefix, softcap, bias, mask, sink, align, q_lengths, kv_lengths, score_mod,
+        mask_mod, k_scale and v_scale as in `sdpa`.
 
     Returns:
       The gradients by name, in the order of `grad`, float64, each of the shape of its input. dk and dv are 0 for keys

@@ -61,7 +61,6 @@ def sdpa(
     window: tuple[int | None, int | None] | None = None,
     chunk: int | None = None,
     prefix: int | None = None,
-    skip: int | None = None,
     softcap: float | None = None,
     bias: npt.ArrayLike | None = None,
     mask: npt.ArrayLike | None = None,
@@ -94,7 +93,6 @@ def sdpa(
       window: (L, R), inclusive, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R.
       chunk: c ≥ 1: keeps the keys of the query's chunk, (i + off) // c = j // c.
       prefix: n ≥ 1: keeps keys j < n whatever causal, window and chunk say.
-      skip: n ≥ 1: removes keys j < n.
       softcap: c > 0 of c·tanh(s / c), before the bias.
       bias: added to the scores, rank 4, each size 1 or full; exactly −inf removes the key.
       mask: bool, true = attend, rank 4, each size 1 or full.
@@ -118,8 +116,8 @@ def sdpa(
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
     """
     at = steps(
-        q, k, v, scale=scale, causal=causal, window=window, chunk=chunk, prefix=prefix, skip=skip, softcap=softcap,
-        bias=bias, mask=mask, sink=sink, align=align, q_lengths=q_lengths, kv_lengths=kv_lengths, score_mod=score_mod,
+        q, k, v, scale=scale, causal=causal, window=window, chunk=chunk, prefix=prefix, softcap=softcap, bias=bias,
+        mask=mask, sink=sink, align=align, q_lengths=q_lengths, kv_lengths=kv_lengths, score_mod=score_mod,
         mask_mod=mask_mod, layout=layout, heads=heads, k_scale=k_scale, v_scale=v_scale,
     )  # fmt: skip
     weights = at.weights
@@ -143,7 +141,6 @@ def steps(
     window: Any = None,
     chunk: int | None = None,
     prefix: int | None = None,
-    skip: int | None = None,
     softcap: float | None = None,
     bias: npt.ArrayLike | None = None,
     mask: npt.ArrayLike | None = None,
@@ -173,8 +170,7 @@ def steps(
         _checks.broadcast("bias", np.shape(bias), sizes.scores)
     if sink is not None:
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
-    words = {"chunk": chunk, "prefix": prefix, "skip": skip}
-    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, **words)
+    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix)
 
     given = _tensor.as_scalar("scale", scale)
     factor = _checks.scale(scale if given is None else float(given), sizes.d)
@@ -207,19 +203,17 @@ def predicate(
     *,
     chunk: int | None = None,
     prefix: int | None = None,
-    skip: int | None = None,
 ) -> npt.NDArray[np.bool_]:
     """P of the formula of docs/Semantics.md, step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
 
-    Lengths ∧ (causal ∧ window ∧ chunk ∨ j < prefix) ∧ j ≥ skip ∧ boolean mask ∧ mask_mod; the arguments are those of
-    `sdpa`.
+    Lengths ∧ (causal ∧ window ∧ chunk ∨ j < prefix) ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
     """
     b, _, i, j = positions = indices(sizes)
     q_len = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
     keys = np.full(sizes.b, sizes.sk) if kv_len is None else kv_len
-    words = _checks.words({"window": window, "chunk": chunk, "prefix": prefix, "skip": skip})
+    words = _checks.words({"window": window, "chunk": chunk, "prefix": prefix})
     kept = np.True_
     diagonal = i + _offset(sizes, causal, words, align, rows, keys)[b]
     if causal is not None:
@@ -235,8 +229,6 @@ def predicate(
         if causal is None and window is None and chunk is None:
             raise ValueError("expected prefix beside causal, window or chunk, found it alone; leave it out")
         kept = kept | (j < prefix)
-    if skip is not None:
-        kept = kept & (j >= skip)
     kept = kept & (i < rows[b]) & (j < keys[b])
     if mask is not None:
         mask = np.asarray(mask)
