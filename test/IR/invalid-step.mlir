@@ -274,7 +274,7 @@ func.func @c4_rounded(%p: tensor<4x6xbf16>, %v: tensor<6x8xbf16>, %a: tensor<4x8
 
 !acc = tensor<4x8xf32, #attn.registers>
 func.func @c11_result(%p: tensor<4x6xf32, #attn.registers>, %v: memref<6x8xf32>, %a: !acc) {
-  // expected-error @below {{expected}}
+  // expected-error @below {{C11: expected 1 results, one for each output tensor, found 0}}
   attn.product ins(%p, %v : tensor<4x6xf32, #attn.registers>, memref<6x8xf32>) outs(%a : !acc)
       {accumulate, contraction = #attn.contraction<values>}
   return
