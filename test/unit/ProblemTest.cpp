@@ -330,9 +330,9 @@ TEST(Problems, CommentsAndBlankLinesAreSkipped) {
   llvm::Expected<std::vector<Problem>> problems = parseProblems("# sizes\n\nsq1 d2\r\n  \t\nsq3 d4 # decode\nsq5 d6");
   ASSERT_TRUE(bool(problems)) << llvm::toString(problems.takeError());
   ASSERT_EQ(problems->size(), 3u);
-  EXPECT_EQ(problems->at(0).sq, 1);
-  EXPECT_EQ(problems->at(1).d, 4);
-  EXPECT_EQ(problems->at(2).sq, 5);
+  EXPECT_EQ(problems->at(0).sizes.sq, 1);
+  EXPECT_EQ(problems->at(1).sizes.d, 4);
+  EXPECT_EQ(problems->at(2).sizes.sq, 5);
 }
 
 TEST(Problems, ErrorsNameTheLine) {
