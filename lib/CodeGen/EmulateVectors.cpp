@@ -64,6 +64,29 @@ static Value *addBytes(IRBuilder<> &b, Value *sum, Value *unsignedBytes, Value *
   return sum;
 }
 
+/// x - floor(x), 0 for an infinity (vreduceps).
+static Value *reduceToFraction(IRBuilder<> &b, Value *x) {
+  Value *fraction = b.CreateFSub(x, b.CreateUnaryIntrinsic(Intrinsic::floor, x));
+  Value *isInfinite =
+      b.CreateFCmpOEQ(b.CreateUnaryIntrinsic(Intrinsic::fabs, x), ConstantFP::getInfinity(x->getType()));
+  return b.CreateSelect(isInfinite, Constant::getNullValue(x->getType()), fraction);
+}
+
+/// x 2^floor(exponent) for x below 2^102, rounded once (vscalefps).
+static Value *scaleByPower(IRBuilder<> &b, Value *x, Value *exponent) {
+  Type *type = x->getType(), *words = getWords(b, type);
+  auto number = [&](double value) { return ConstantFP::get(type, value); };
+  // Two factors, as one may be no normal number. A NaN takes the lower end.
+  Value *limited = b.CreateMinNum(b.CreateMaxNum(exponent, number(-252)), number(254));
+  Value *all = b.CreateFPToSI(b.CreateUnaryIntrinsic(Intrinsic::floor, limited), words), *half = b.CreateAShr(all, 1);
+  Value *result = x;
+  for (Value *part : {half, b.CreateSub(all, half)}) {
+    Value *bits = b.CreateShl(b.CreateAdd(part, ConstantInt::get(words, 127)), 23);
+    result = b.CreateFMul(result, b.CreateBitCast(bits, type));
+  }
+  return b.CreateSelect(b.CreateFCmpUNO(exponent, exponent), exponent, result);
+}
+
 /// What stands for an instruction; null where it stays.
 static Value *emulate(IRBuilder<> &b, Instruction &instruction) {
   if (isa<FPTruncInst>(instruction) && instruction.getType()->getScalarType()->isBFloatTy() &&
@@ -72,15 +95,20 @@ static Value *emulate(IRBuilder<> &b, Instruction &instruction) {
   auto *call = dyn_cast<CallInst>(&instruction);
   if (!call)
     return nullptr;
-  if (auto *code = dyn_cast<InlineAsm>(call->getCalledOperand()))
-    return code->getAsmString().contains("vpdpbusd")
-               ? addBytes(b, call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2))
-               : nullptr;
+  if (auto *code = dyn_cast<InlineAsm>(call->getCalledOperand())) {
+    StringRef text = code->getAsmString();
+    if (text.contains("vpdpbusd"))
+      return addBytes(b, call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2));
+    return text.starts_with("vreduceps") ? reduceToFraction(b, call->getArgOperand(0)) : nullptr;
+  }
   StringRef name = call->getCalledFunction() ? call->getCalledFunction()->getName() : StringRef();
   if (name.starts_with("llvm.x86.avx512bf16.cvtneps2bf16."))
     return roundToBF16(b, call->getArgOperand(0), call->getType());
   if (name.starts_with("llvm.x86.avx512bf16.dpbf16ps."))
     return addPairs(b, call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2));
+  // In all lanes, as the lowering has it.
+  if (name == "llvm.x86.avx512.mask.scalef.ps.512")
+    return scaleByPower(b, call->getArgOperand(0), call->getArgOperand(1));
   return nullptr;
 }
 

@@ -41,7 +41,7 @@ static OwningOpRef<ModuleOp> buildModule(MLIRContext *ctx, const TargetInfo &tar
   return module;
 }
 
-std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes shapes, Body body) {
+std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes shapes, Body body, bool isEmulated) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerBuiltinDialectTranslation(registry);
@@ -57,10 +57,13 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
     code = translateModuleToLLVMIR(*module, llvmContext, "tile");
   if (!code)
     llvm::report_fatal_error("the tile does not compile");
-  std::unique_ptr<llvm::TargetMachine> machine = llvm::cantFail(createTargetMachine(target));
+  TargetInfo objectTarget = isEmulated ? getEmulatedTarget(target) : target;
+  std::unique_ptr<llvm::TargetMachine> machine = llvm::cantFail(createTargetMachine(objectTarget));
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
-  optimizeModule(*code, target, *machine);
+  if (isEmulated)
+    emulateVectors(*code);
+  optimizeModule(*code, objectTarget, *machine);
   auto object = llvm::cantFail(emitFile(*code, *machine, FileKind::Object));
   auto result = std::make_unique<Tile>();
   result->object = llvm::cantFail(LoadedObject::load(object));

@@ -24,7 +24,9 @@ using Body = llvm::function_ref<void(cpu::VectorBuilder &, mlir::ValueRange)>;
 class Tile {
 public:
   /// `isDouble`: memrefs of f64, otherwise f32. The last argument of the body is the index that call takes.
-  static std::unique_ptr<Tile> emit(const TargetInfo &target, bool isDouble, Shapes shapes, Body body);
+  /// `isEmulated`: a processor with AVX2 executes it.
+  static std::unique_ptr<Tile> emit(const TargetInfo &target, bool isDouble, Shapes shapes, Body body,
+                                    bool isEmulated = false);
 
   template <typename T, int rank>
   void call(StridedMemRefType<T, rank> &in, StridedMemRefType<T, rank> &out, int64_t n) {

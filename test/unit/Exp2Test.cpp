@@ -1,7 +1,8 @@
 //===- Exp2Test.cpp - accuracy of the emitted exp2 --------------------------===//
 //
 // Executes VectorBuilder::exp2 on every x86-64 level that this processor has,
-// against the mathematics library in a wider type.
+// and with vectors emulated as beside tiles, against the mathematics library in a
+// wider type.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,17 +21,37 @@ using namespace attn::test;
 
 namespace {
 
+struct Case {
+  TargetInfo target;
+  bool isEmulated = false;
+};
+
+std::vector<Case> getCases() {
+  std::vector<Case> cases;
+  TargetInfo tiles = llvm::cantFail(TargetInfo::get("sapphirerapids"));
+  for (const TargetInfo &target : getExecutableTargets())
+    cases.push_back({target});
+  if (cases.back().target.vectorBits >= 256 && cases.back().target.hasFma)
+    cases.push_back({tiles, /*isEmulated=*/true});
+  return cases;
+}
+
 /// y[i] = 2^x[i] over arrays of a length that is a multiple of every number of lanes.
 template <typename T> class Exp2 {
 public:
-  explicit Exp2(const TargetInfo &target) {
+  /// `isNarrow`: to be rounded to bf16.
+  explicit Exp2(const Case &with, bool isNarrow = false) {
     SmallVector<int64_t> shape = {ShapedType::kDynamic};
-    tile = Tile::emit(target, sizeof(T) == 8, {shape, shape}, [](cpu::VectorBuilder &vb, ValueRange arguments) {
-      vb.loop(vb.index(0), arguments[2], vb.lanes, {}, [&](Value i, ValueRange) {
-        vb.store(vb.exp2(vb.load(arguments[0], i)), arguments[1], i);
-        return cpu::Values();
-      });
-    });
+    tile = Tile::emit(
+        with.target, sizeof(T) == 8, {shape, shape},
+        [&](cpu::VectorBuilder &vb, ValueRange arguments) {
+          Type roundedTo = isNarrow ? Type(vb.b.getBF16Type()) : Type();
+          vb.loop(vb.index(0), arguments[2], vb.lanes, {}, [&](Value i, ValueRange) {
+            vb.store(vb.exp2(vb.load(arguments[0], i), roundedTo), arguments[1], i);
+            return cpu::Values();
+          });
+        },
+        with.isEmulated);
   }
 
   std::vector<T> operator()(std::vector<T> x) const {
@@ -87,43 +108,48 @@ template <typename T> std::vector<T> getNaNs() {
   return values;
 }
 
+/// The largest error over the sweep, in units that `unitAt` gives for the exact result.
+template <typename T, typename Wide>
+void expectError(const Exp2<T> &exp2, T low, double limit, function_ref<Wide(Wide)> unitAt) {
+  std::vector<T> x = getSweep(low), y = exp2(x);
+  Wide worst = 0;
+  T worstAt = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    Wide exact = std::exp2(Wide(x[i])), error = std::abs(y[i] - exact) / unitAt(exact);
+    if (!(error <= worst)) {
+      worst = error;
+      worstAt = x[i];
+    }
+  }
+  EXPECT_LE(worst, limit) << "at " << worstAt;
+}
+
 // docs/Semantics.md: a polynomial of at most 3 ulp.
 TEST(Exp2, FloatWithinThreeUlp) {
-  for (const TargetInfo &target : getExecutableTargets()) {
-    std::vector<float> x = getSweep(-126.0f), y = Exp2<float>(target)(x);
-    double worst = 0;
-    float worstAt = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      double exact = std::exp2(double(x[i])), ulp = std::ldexp(1.0, std::ilogb(exact) - 23);
-      double error = std::abs(double(y[i]) - exact) / ulp;
-      if (!(error <= worst)) {
-        worst = error;
-        worstAt = x[i];
-      }
-    }
-    EXPECT_LE(worst, 3) << target.name << " at " << worstAt;
+  for (const Case &with : getCases()) {
+    SCOPED_TRACE(with.target.name);
+    expectError<float, double>(Exp2<float>(with), -126, 3,
+                               [](double exact) { return std::ldexp(1.0, std::ilogb(exact) - 23); });
+  }
+}
+
+TEST(Exp2, NarrowWithin4e6) {
+  for (const Case &with : getCases()) {
+    SCOPED_TRACE(with.target.name);
+    expectError<float, double>(Exp2<float>(with, /*isNarrow=*/true), -126, 4e-6, [](double exact) { return exact; });
   }
 }
 
 TEST(Exp2, DoubleWithin1e15) {
-  for (const TargetInfo &target : getExecutableTargets()) {
-    std::vector<double> x = getSweep(-1022.0), y = Exp2<double>(target)(x);
-    long double worst = 0;
-    double worstAt = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      long double exact = std::exp2(static_cast<long double>(x[i])), error = std::abs(y[i] - exact) / exact;
-      if (!(error <= worst)) {
-        worst = error;
-        worstAt = x[i];
-      }
-    }
-    EXPECT_LE(worst, 1e-15L) << target.name << " at " << worstAt;
+  for (const Case &with : getCases()) {
+    SCOPED_TRACE(with.target.name);
+    expectError<double, long double>(Exp2<double>(with), -1022, 1e-15, [](long double exact) { return exact; });
   }
 }
 
-template <typename T> void checkEnds(const TargetInfo &target, T lowest, T tolerance) {
-  SCOPED_TRACE(target.name);
-  Exp2<T> exp2(target);
+template <typename T> void checkEnds(const Case &with, T lowest, T tolerance) {
+  SCOPED_TRACE(with.target.name);
+  Exp2<T> exp2(with);
   T infinity = std::numeric_limits<T>::infinity();
   // The largest score of a row has weight 1, up to the polynomial's error.
   EXPECT_NEAR(exp2(T(0)), 1, tolerance);
@@ -131,29 +157,30 @@ template <typename T> void checkEnds(const TargetInfo &target, T lowest, T toler
   EXPECT_NEAR(exp2(T(1)), 2, 2 * tolerance);
   // The smallest normal exponent, and below it 0, as Exp2.cpp says; never a negative number or NaN.
   EXPECT_NEAR(exp2(lowest) / std::numeric_limits<T>::min(), 1, tolerance);
+  bool hasDenormals = with.target.hasTiles() && sizeof(T) == 4;
   for (T x : {lowest - T(0.75), lowest - 1, 2 * lowest, T(-1e30), std::numeric_limits<T>::lowest(), -infinity})
-    EXPECT_EQ(exp2(x), 0) << x;
+    EXPECT_NEAR(exp2(x), hasDenormals ? std::exp2(x) : 0, hasDenormals ? std::numeric_limits<T>::denorm_min() : 0) << x;
 }
 
 TEST(Exp2, Ends) {
-  for (const TargetInfo &target : getExecutableTargets()) {
-    checkEnds<float>(target, -126, 3e-7f);
-    checkEnds<double>(target, -1022, 1e-15);
+  for (const Case &with : getCases()) {
+    checkEnds<float>(with, -126, 3e-7f);
+    checkEnds<double>(with, -1022, 1e-15);
   }
 }
 
 // A NaN among the inputs must be seen in the outputs, whatever its payload.
-template <typename T> void checkNaNs(const TargetInfo &target) {
-  std::vector<T> x = getNaNs<T>(), y = Exp2<T>(target)(x);
+template <typename T> void checkNaNs(const Case &with) {
+  std::vector<T> x = getNaNs<T>(), y = Exp2<T>(with)(x);
   for (size_t i = 0; i < x.size(); ++i)
-    EXPECT_TRUE(std::isnan(y[i])) << target.name << ": bits " << std::hex << std::bit_cast<Bits<T>>(x[i]) << " gave "
-                                  << y[i];
+    EXPECT_TRUE(std::isnan(y[i])) << with.target.name << ": bits " << std::hex << std::bit_cast<Bits<T>>(x[i])
+                                  << " gave " << y[i];
 }
 
 TEST(Exp2, NaNStaysNaN) {
-  for (const TargetInfo &target : getExecutableTargets()) {
-    checkNaNs<float>(target);
-    checkNaNs<double>(target);
+  for (const Case &with : getCases()) {
+    checkNaNs<float>(with);
+    checkNaNs<double>(with);
   }
 }
 
