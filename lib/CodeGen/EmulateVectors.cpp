@@ -64,6 +64,11 @@ static Value *addBytes(IRBuilder<> &b, Value *sum, Value *unsignedBytes, Value *
   return sum;
 }
 
+/// mask ? x : y, bit by bit.
+static Value *selectBits(IRBuilder<> &b, Value *mask, Value *x, Value *y) {
+  return b.CreateOr(b.CreateAnd(x, mask), b.CreateAnd(y, b.CreateNot(mask)));
+}
+
 /// x - floor(x), 0 for an infinity (vreduceps).
 static Value *reduceToFraction(IRBuilder<> &b, Value *x) {
   Value *fraction = b.CreateFSub(x, b.CreateUnaryIntrinsic(Intrinsic::floor, x));
@@ -99,6 +104,8 @@ static Value *emulate(IRBuilder<> &b, Instruction &instruction) {
     StringRef text = code->getAsmString();
     if (text.contains("vpdpbusd"))
       return addBytes(b, call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2));
+    if (text.starts_with("vpternlogd $$0xd8"))
+      return selectBits(b, call->getArgOperand(2), call->getArgOperand(1), call->getArgOperand(0));
     return text.starts_with("vreduceps") ? reduceToFraction(b, call->getArgOperand(0)) : nullptr;
   }
   StringRef name = call->getCalledFunction() ? call->getCalledFunction()->getName() : StringRef();

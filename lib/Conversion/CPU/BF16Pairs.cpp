@@ -54,6 +54,21 @@ Value VectorBuilder::makePairs(Value even, Value odd) {
   return vector::InterleaveOp::create(b, loc, narrow(even), narrow(odd));
 }
 
+Value VectorBuilder::makePairsByIntegers(Value even, Value odd) {
+  auto bits = VectorType::get({lanes}, b.getI32Type());
+  auto constant = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, value));
+  };
+  // A bf16 is the upper half of a float: plus half of its last bit, and the other half cut off.
+  auto round = [&](Value x) -> Value {
+    return arith::AddIOp::create(b, loc, vector::BitCastOp::create(b, loc, bits, x), constant(0x8000));
+  };
+  Value low = arith::ShRUIOp::create(b, loc, round(even), constant(16));
+  // mask ? odd : even, bit by bit. LLVM would make a permutation of two registers of it, which takes two cycles.
+  Value pairs = assembly(bits, {low, round(odd), constant(~0xffff)}, "vpternlogd $$0xd8, $3, $2, $0", "=v,0,v,v");
+  return vector::BitCastOp::create(b, loc, getPairsType(*this), pairs);
+}
+
 Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {
   Value operand = b.createOrFold<vector::BitCastOp>(loc, getPairsType(*this), pair);
   return x86vector::DotBF16Op::create(b, loc, acc.getType(), acc, operand, pairs);

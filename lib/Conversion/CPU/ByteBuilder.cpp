@@ -6,7 +6,6 @@
 
 #include "ByteBuilder.h"
 #include "RowTile.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace attn;
@@ -33,14 +32,9 @@ Value ByteBuilder::shiftLeft(Value x, int64_t count) {
 }
 
 Value ByteBuilder::dot(Value acc, Value unsignedBytes, Value signedBytes) {
-  // No dialect has this instruction, and LLVM's intrinsic is an op whose effects are unknown.
   bool isWide = width == 64;
-  return LLVM::InlineAsmOp::create(b, loc, wordType, ValueRange{acc, unsignedBytes, signedBytes},
-                                   isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0",
-                                   isWide ? "=v,0,v,v" : "=x,0,x,x", /*has_side_effects=*/false,
-                                   /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                   /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
-      .getResult(0);
+  return vb.assembly(wordType, {acc, unsignedBytes, signedBytes},
+                     isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0", isWide ? "=v,0,v,v" : "=x,0,x,x");
 }
 
 Value ByteBuilder::flipTopBits(Value bytes) { return arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128)); }

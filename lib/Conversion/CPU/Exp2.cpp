@@ -28,7 +28,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include <cmath>
 #include <numbers>
@@ -75,14 +74,10 @@ static Value evaluatePolynomial(VectorBuilder &vb, ArrayRef<double> coefficients
   return polynomial;
 }
 
-/// x - floor(x), 0 for an infinity. No dialect has this instruction, and LLVM's intrinsic is an op whose effects are
-/// unknown. Of its immediate, 1 is the direction, and 8 says that an inexact result is no exception.
+/// x - floor(x), 0 for an infinity. Of the immediate, 1 is the direction, and 8 says that an inexact result is no
+/// exception.
 static Value emitFraction(VectorBuilder &vb, Value x) {
-  return LLVM::InlineAsmOp::create(vb.b, vb.loc, vb.vectorType, x, "vreduceps $$9, $1, $0", "=v,v",
-                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                   LLVM::tailcallkind::TailCallKind::None, /*asm_dialect=*/nullptr,
-                                   /*operand_attrs=*/nullptr)
-      .getResult(0);
+  return vb.assembly(vb.vectorType, x, "vreduceps $$9, $1, $0", "=v,v");
 }
 
 /// 2^floor(x) P(x - floor(x)), P the polynomial.

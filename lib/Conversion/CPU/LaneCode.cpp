@@ -21,6 +21,12 @@ LaneCode::LaneCode(VectorBuilder &vb, const ScoreFunctions &given, LaneAxis axis
     mask = viewAsBytes(vb.b, vb.loc, mask);
 }
 
+std::optional<double> LaneCode::getOnlyScale() const {
+  if (functions.scaleValue || functions.scoreMod || functions.softcap || functions.mayRemove())
+    return std::nullopt;
+  return functions.scale.value_or(1);
+}
+
 void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
   queries.assign(newQueries.begin(), newQueries.end());
   head = newHead;

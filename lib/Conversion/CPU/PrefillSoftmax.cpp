@@ -45,7 +45,11 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
       return vb.store(weight, t.scores, {first, lane});
     // The last of an odd number of keys has 0 beside it.
     Value odd = keys == 2 ? emitWeight(vb.add(first, 1), v, sum) : vb.splat(0);
-    vb.store(vb.makePairs(weight, odd), t.pairs.weights, {vb.divide(first, 2), vb.multiply(lane, 2)});
+    // A row in which a weight is NaN has a sum of NaN, whatever becomes of that weight; of one that is NaN only behind
+    // weight_mod the sum knows nothing.
+    bool byIntegers = usesTiles(t) && !laneCode.modifiesWeights();
+    Value pairs = byIntegers ? vb.makePairsByIntegers(weight, odd) : vb.makePairs(weight, odd);
+    vb.store(pairs, t.pairs.weights, {vb.divide(first, 2), vb.multiply(lane, 2)});
   };
   // A tile instruction multiplies the weights of all keys of a tile.
   if (usesTiles(t) && getConstantIntValue(t.numKeys) != t.sizes.keys) {

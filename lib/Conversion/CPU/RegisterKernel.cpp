@@ -11,6 +11,7 @@
 #include "VectorTile.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -169,6 +170,13 @@ Values VectorBuilder::loop(Value lower, Value upper, int64_t step, ValueRange in
 
 Values VectorBuilder::loop(int64_t count, int64_t step, ValueRange init, function_ref<Values(Value, ValueRange)> body) {
   return loop(index(0), index(count), step, init, body);
+}
+
+Value VectorBuilder::assembly(Type type, ValueRange operands, StringRef code, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(b, loc, type, operands, code, constraints, /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                   /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
+      .getResult(0);
 }
 
 Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape, Type type) {

@@ -109,10 +109,15 @@ public:
   mlir::Value narrow(mlir::Value vector);
   /// (even, odd) lane-wise, rounded.
   mlir::Value makePairs(mlir::Value even, mlir::Value odd);
+  /// The same with ties away from 0, by integers; of NaNs whose payload is all ones it may make a 0.
+  mlir::Value makePairsByIntegers(mlir::Value even, mlir::Value odd);
   /// acc + the sum of the products of each lane's pairs; `pair` may be an integer in all lanes.
   mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
   /// The same without products of zeros of `pair`, in full precision; `pair` is in all lanes.
   mlir::Value multiplyAddNonZeroPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
+
+  /// An instruction without side effects that no dialect has: LLVM's intrinsics are ops of unknown effects.
+  mlir::Value assembly(mlir::Type type, mlir::ValueRange operands, llvm::StringRef code, llvm::StringRef constraints);
 
   /// for i = 0 to count step `step`, with carried values; count is static.
   Values loop(int64_t count, int64_t step, mlir::ValueRange init,
@@ -230,6 +235,9 @@ public:
   LaneCode(VectorBuilder &vb, const ScoreFunctions &functions, LaneAxis axis = LaneAxis::Queries);
   /// True where a key may be removed or have a score of -inf: the guarded softmax is needed.
   bool isPartial() const { return functions.mayRemove(); }
+  bool modifiesWeights() const { return functions.weightMod; }
+  /// The factor of scores to which nothing else happens.
+  std::optional<double> getOnlyScale() const;
   /// Starts a block: as LaneRegion::prepare.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
   /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
