@@ -37,6 +37,10 @@ PROBLEMS = {
     "sq100 sk33 d64 bf16": True,
     "b? hq2 sq? sk? d64 bf16 causal=top_left": True,
     "b2 hq4 hkv2 sq113 sk203 d64 dv128 bf16 kv=fp8 window=3,2 align=bottom_right": True,
+    # Scores that stay products until they are weights, and some that do not: a scale below 0, one that is too large.
+    "hq2 sq113 sk257 d64 bf16 scale=0.6 out=lse": True,
+    "hq2 sq113 sk257 d64 bf16 scale=-0.2 out=lse": True,
+    "hq2 sq113 sk257 d64 bf16 scale=0.8 out=lse": True,
     # By other instructions: few rows, heads that are no whole tiles.
     "hq2 sq1 sk203 d64 bf16": False,
     "hq2 sq113 sk203 d59 bf16": False,

@@ -6,6 +6,8 @@
 
 #include "PrefillStep.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <limits>
+#include <numbers>
 
 using namespace mlir;
 using namespace attn;
@@ -47,12 +49,23 @@ static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock
       t.scoreWeight ? Combine(addScore) : Combine());
 }
 
+std::optional<double> attn::cpu::getFoldedScale(const PrefillTile &t, const LaneCode &laneCode) {
+  std::optional<double> scale = laneCode.getOnlyScale();
+  return usesTiles(t) && scale && *scale > 0 && *scale * std::numbers::log2e <= 1 ? scale : std::nullopt;
+}
+
+/// The scores of `keys`, stored but for products that stay; the maximum of them and `max`.
 static Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange keys, const LaneBlock &block,
                            ValueRange max) {
   VectorBuilder &vb = t.vb;
   for (Value keyIndex : keys)
     prefetch(t, Contraction::Scores, block, keyIndex, t.sizes.keys);
   Values raw = getProducts(t, keys, block), newMax(max), natural;
+  if (getFoldedScale(t, laneCode)) {
+    for (auto [i, product] : llvm::enumerate(raw))
+      newMax[i % block.vectors] = vb.max(product, newMax[i % block.vectors]);
+    return newMax;
+  }
   for (size_t row = 0; row < keys.size(); ++row)
     for (int64_t v = 0; v < block.vectors; ++v)
       natural.push_back(laneCode.modify(raw[row * block.vectors + v], keys[row], v));
@@ -67,7 +80,7 @@ static Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange 
   return newMax;
 }
 
-Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax) {
+static Values emitAllScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax) {
   VectorBuilder &vb = t.vb;
   int64_t blockRows = getBlockRows(t, block.vectors);
   auto emitBlock = [&](Value first, int64_t rows, ValueRange max, Value last) {
@@ -89,4 +102,17 @@ Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const Lan
   return forEachBlock(vb, t.numKeys, blockRows, oldMax, [&](Value first, int64_t rows, ValueRange max) {
     return emitBlock(first, rows, max, /*last=*/Value());
   });
+}
+
+Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax) {
+  std::optional<double> scale = getFoldedScale(t, laneCode);
+  if (!scale)
+    return emitAllScores(t, laneCode, block, oldMax);
+  // max(m, scale max_j S^T[j]): rounding keeps the order.
+  VectorBuilder &vb = t.vb;
+  Values newMax =
+      emitAllScores(t, laneCode, block, Values(block.vectors, vb.splat(-std::numeric_limits<double>::infinity())));
+  for (auto [max, old] : llvm::zip(newMax, oldMax))
+    max = vb.max(arith::MulFOp::create(vb.b, vb.loc, max, vb.splat(*scale)), old);
+  return newMax;
 }

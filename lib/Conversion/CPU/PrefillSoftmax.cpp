@@ -6,6 +6,7 @@
 
 #include "PrefillStep.h"
 #include <limits>
+#include <numbers>
 
 using namespace mlir;
 using namespace attn;
@@ -13,9 +14,18 @@ using namespace attn::cpu;
 
 static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
 
+/// 2^(s scale log2 e - m' log2 e) of a score that is still a product, in one multiply-add. m' log2 e is rounded as the
+/// scores themselves are. Without a bias, no score is near the most negative finite number.
+static Value emitFoldedWeight(const PrefillTile &t, double scale, Value product, Value max) {
+  VectorBuilder &vb = t.vb;
+  Value subtracted = arith::MulFOp::create(vb.b, vb.loc, max, vb.splat(-std::numbers::log2e));
+  return vb.exp2(vb.multiplyAdd(product, vb.splat(scale * std::numbers::log2e), subtracted), getWeightType(t));
+}
+
 void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax,
                             ValueRange newMax) {
   VectorBuilder &vb = t.vb;
+  std::optional<double> foldedScale = getFoldedScale(t, laneCode);
   Values maxima, factors; // m', and alpha
   for (auto [before, after] : llvm::zip(oldMax, newMax)) {
     // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
@@ -29,7 +39,8 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
   // p = 2^((s - m') log2 e), 0 for a removed key, a score of -inf; adds it to the sum, returns what multiplies V.
   auto emitWeight = [&](Value keyIndex, int64_t v, Value &sum) {
     Value score = vb.load(t.scores, {keyIndex, getLane(t, block, v)});
-    Value weight = vb.expDifference(score, maxima[v], getWeightType(t));
+    Value weight = foldedScale ? emitFoldedWeight(t, *foldedScale, score, maxima[v])
+                               : vb.expDifference(score, maxima[v], getWeightType(t));
     sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
     return laneCode.modifyWeight(weight, keyIndex, v);
   };

@@ -60,6 +60,9 @@ inline bool usesPairs(const PrefillTile &t) { return t.schedule.getInfo().queryL
 /// By a tile instruction, where V lies as (e, j).
 inline bool usesTiles(const PrefillTile &t) { return t.schedule.getInfo().valueLayout == OperandLayout::Columns; }
 inline bool hasDynamicRows(const PrefillTile &t) { return !mlir::getConstantIntValue(t.endLane); }
+/// The scale of scores that stay products, as tiles have stored them; none if anything else changes them, or if the
+/// factor of a weight's exponent might overflow.
+std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode);
 /// What a weight is rounded to.
 mlir::FloatType getWeightType(const PrefillTile &t);
 
