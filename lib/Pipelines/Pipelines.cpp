@@ -188,6 +188,7 @@ static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
 static void buildGpuPhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(mlir::createCanonicalizerPass()); // bufferisation leaves copies of a slice onto itself
   pm.addPass(createMapToGpuPass({options.gpu.target}));
+  pm.addPass(createVerifyPhasePass({getPhaseName(Phase::Gpu).str()}));
 }
 
 /// Kernels between tiles and threads: copies, waits and products by name.

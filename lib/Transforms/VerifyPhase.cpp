@@ -12,7 +12,9 @@
 #include "attn/Schedule/Schedule.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
 #define GEN_PASS_DEF_VERIFYPHASEPASS
@@ -56,6 +58,29 @@ bool hasKernelOfRows(Operation *op) {
                            return isOfBlock ? WalkResult::interrupt() : WalkResult::advance();
                          })
                          .wasInterrupted();
+}
+
+bool isOutsideOfKernel(Operation *op) { return isOfDialect<AttnDialect>(op) && !op->getParentOfType<gpu::GPUFuncOp>(); }
+
+/// Later passes leave such a kernel alone.
+bool lacksSchedule(Operation *op) {
+  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
+  auto isStep = [](Operation *inner) {
+    return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return kernel && !kernel->hasAttr(kScheduleAttr) && kernel.walk(isStep).wasInterrupted();
+}
+
+/// Tiles in shared memory and warps are those of the kernel.
+bool hasOtherSchedule(Operation *op) {
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  return kernel && isa<OnlineStepOp, BackwardStepOp>(op) && op->getAttr("schedule") != kernel->getAttr(kScheduleAttr);
+}
+
+/// A launch passes no memref: the kernel makes its own of a pointer and sizes.
+bool takesMemref(Operation *op) {
+  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
+  return kernel && kernel.isKernel() && llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<ShapedType, IndexType>);
 }
 
 /// The tile that a memref is a view of.
@@ -172,6 +197,12 @@ const Contract kContracts[] = {
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
+    {"gpu", [](Operation *op) { return isa<scf::ForallOp>(op); },
+     "no scf.forall after phase gpu, whose rounds are the blocks of a kernel; run attn-map-to-gpu"},
+    {"gpu", isOutsideOfKernel, "attn ops in kernels alone after phase gpu; run attn-map-to-gpu"},
+    {"gpu", lacksSchedule, "attn.schedule = #attn.block<…> on a kernel with attn ops after phase gpu"},
+    {"gpu", hasOtherSchedule, "the schedule that attn.schedule of its kernel is after phase gpu"},
+    {"gpu", takesMemref, "pointers and numbers as parameters of a kernel after phase gpu, and memrefs made of them"},
     {"steps", writesScoresToMemory, "products of tiles in registers after phase steps; run attn-tiles-to-registers"},
     {"steps", isOutsideOfProducer, "the producer of an attn.warp_roles around a copy of a box; run attn-split-roles"},
     {"steps", keepsStage,

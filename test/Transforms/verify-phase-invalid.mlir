@@ -8,6 +8,7 @@
 // RUN: attn-opt %t/tile.mlir --attn-verify-phase=phase=tile --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/bufferize.mlir --attn-verify-phase=phase=bufferize --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/vector.mlir --attn-verify-phase=phase=vector --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/gpu.mlir --attn-verify-phase=phase=gpu --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/steps.mlir --attn-verify-phase=phase=steps --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/unknown.mlir --attn-verify-phase=phase=lunch --verify-diagnostics
 
@@ -150,6 +151,66 @@ func.func @f(%s: memref<4x8xf32>) {
   return
 }
 
+//--- gpu.mlir
+
+// A loop that is no kernel yet.
+func.func @loop() {
+  // expected-error @below {{expected no scf.forall after phase gpu, whose rounds are the blocks of a kernel; run attn-map-to-gpu}}
+  scf.forall (%i) in (4) {
+  }
+  return
+}
+
+// -----
+
+// The host computes.
+func.func @host(%s: memref<4x8xf32>) {
+  // expected-error @below {{expected attn ops in kernels alone after phase gpu; run attn-map-to-gpu}}
+  attn.softmax ins(%s : memref<4x8xf32>) outs(%s : memref<4x8xf32>)
+  return
+}
+
+// -----
+
+// Nobody has said how many warps the block has.
+gpu.module @kernels {
+  // expected-error @below {{expected attn.schedule = #attn.block<…> on a kernel with attn ops after phase gpu}}
+  gpu.func @warps() kernel {
+    %a = memref.alloca() : memref<16x32xf32>
+    %m = memref.alloca() : memref<16xf32>
+    attn.init_state outs(%a, %m, %m : memref<16x32xf32>, memref<16xf32>, memref<16xf32>)
+    gpu.return
+  }
+}
+
+// -----
+
+// The step has more keys than the kernel's tiles.
+#block = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+#step = #attn.block<query_tile = 16, key_tile = 32, warps = 1, warp_rows = 16, instruction = mma>
+gpu.module @kernels {
+  gpu.func @tiles() kernel attributes {attn.schedule = #block} {
+    %q = memref.alloca() : memref<16x32xbf16>
+    %k = memref.alloca() : memref<32x32xbf16>
+    %a = memref.alloca() : memref<16x32xf32>
+    %m = memref.alloca() : memref<16xf32>
+    // expected-error @below {{expected the schedule that attn.schedule of its kernel is after phase gpu}}
+    attn.online_step ins(%q, %k, %k : memref<16x32xbf16>, memref<32x32xbf16>, memref<32x32xbf16>)
+        outs(%a, %m, %m : memref<16x32xf32>, memref<16xf32>, memref<16xf32>) {schedule = #step}
+    gpu.return
+  }
+}
+
+// -----
+
+// A memref is several parameters of a launch.
+gpu.module @kernels {
+  // expected-error @below {{expected pointers and numbers as parameters of a kernel after phase gpu, and memrefs made of them}}
+  gpu.func @parameters(%q: memref<16x32xbf16>) kernel {
+    gpu.return
+  }
+}
+
 //--- steps.mlir
 
 // Scores of one op are looked for by the next one.
@@ -268,6 +329,6 @@ gpu.module @kernels {
 
 //--- unknown.mlir
 
-// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, fallback, analyze-mask, select-schedule, online, tile, bufferize, vector, steps, nvvm, found 'lunch'}}
+// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, fallback, analyze-mask, select-schedule, online, tile, bufferize, vector, gpu, steps, nvvm, found 'lunch'}}
 module {
 }

@@ -354,7 +354,9 @@ def VerifyPhasePass : Pass<"attn-verify-phase"> {
     chain after `fallback`, an `attn.sdpa` without key ranges or with a
     spelled-out mask after `analyze-mask`, without schedule after
     `select-schedule`, and any after `online`; an untiled `attn.online_step` after `tile`, a tensor after
-    `bufferize`, any attn op after `vector` or `nvvm`. In a kernel with a producer, rejects after `steps` an `attn.wait`
+    `bufferize`, any attn op after `vector` or `nvvm`. After `gpu`, rejects an `scf.forall`, an attn op outside of a
+    kernel, a kernel of attn ops without `attn.schedule`, a step with another schedule than its kernel, and a kernel that
+    takes memrefs or indices. In a kernel with a producer, rejects after `steps` an `attn.wait`
     of a stage without an `attn.release` behind it, in front of the next wait of that tile, and an `attn.product` that
     reads a stage which is not waited for or already released, and a copy of a box that is not in the role of the
     producer.
