@@ -2,8 +2,8 @@
 //
 // attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
 // attn.schedule, attn.kind, attn.pair, attn.grad, attn.name and attn.strided are discardable
-// attributes that later phases and the emitted header trust. Each may also come out of a file, so the dialect
-// verifies their form here. They are dictionaries, not attributes of the dialect:
+// attributes that later phases and the emitted header trust, as is attn.consecutive of a loop. Each may also come out
+// of a file, so the dialect verifies their form here. They are dictionaries, not attributes of the dialect:
 // a stock mlir-translate, which does not know it, reads what attn-to-llvm makes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -11,7 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/GradientAttrs.h"
+#include "attn/IR/LoopAttrs.h"
 #include "attn/IR/Words.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -183,6 +185,9 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   } else if (attribute.getName() == kScheduleAttr) {
     if (!isa<BlockAttr>(value))
       return op->emitError("expected ") << kScheduleAttr << " to be a schedule, #attn.block<…>, found " << value;
+  } else if (attribute.getName() == kConsecutiveAttr) {
+    if (!isa<UnitAttr>(value) || !isa<scf::ForOp>(op))
+      return op->emitError("expected ") << kConsecutiveAttr << " to be a unit on an scf.for, found " << value;
   }
   return success();
 }

@@ -39,6 +39,12 @@ func.func private @schedule() attributes {attn.schedule = 1}
 
 // -----
 
+// Only a loop visits tiles one after the other.
+// expected-error @+1 {{expected attn.consecutive to be a unit on an scf.for, found unit}}
+func.func private @consecutive() attributes {attn.consecutive}
+
+// -----
+
 // A name that would end a comment of the header.
 // expected-error @+1 {{expected attn.arguments to be an array}}
 func.func private @name() attributes {attn.arguments = [{name = "*/", output = false, type = f32}]}

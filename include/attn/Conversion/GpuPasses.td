@@ -42,8 +42,9 @@ def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"
   let summary = "put the tiles of GPU kernels into shared memory, with the copies that fill them and the waits";
   let description = [{
     Q, K and V of the products get tiles in workgroup memory, `attn.copy` in the place of packs, and `attn.wait` where a
-    tile is read. Where key tiles follow each other, K is one tile ahead and V is copied while scores are multiplied, from
-    one loop over keys to the next; the token of the keys to come goes from round to round:
+    tile is read. Where loops say that tiles follow each other (`attn.consecutive`), K is one tile ahead and V is copied
+    while scores are multiplied, from one loop over keys to the next; the token of the keys to come goes from round to
+    round:
 
         copies    K0 │ V0        K1           │ V1        K2           │
         products     │ S0 = Q K0 │ softmax, P0 V0 │ S1 = Q K1 │ softmax, P1 V1

@@ -248,6 +248,9 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
     of a prefill kernel is a branch: one of at most half its rows, of a sequence
     of at most one key tile, is made of vectors of rows, one after the other.
 
+    For a GPU, a loop has `attn.consecutive` where each round has one tile of columns, which begins where the tile before
+    it ends: `attn-pipeline-copies` then copies the next one ahead.
+
     Needs a schedule on `attn.online_step`; a step without one, or with dynamic
     head sizes, is an error.
 

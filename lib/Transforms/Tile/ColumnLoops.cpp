@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "attn/IR/LoopAttrs.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -14,7 +15,7 @@ using namespace mlir;
 using namespace attn;
 
 TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper, int64_t step, TileState state,
-                           function_ref<TileState(Value, TileState)> body) {
+                           function_ref<TileState(Value, TileState)> body, bool isConsecutive) {
   auto loop = scf::ForOp::create(b, loc, lower, upper, index(b, loc, step), state,
                                  [&](OpBuilder &nested, Location, Value key, ValueRange carried) {
                                    OpBuilder::InsertionGuard guard(b);
@@ -22,6 +23,8 @@ TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper,
                                    TileState next = body(key, TileState(carried));
                                    scf::YieldOp::create(b, loc, next);
                                  });
+  if (isConsecutive)
+    loop->setAttr(kConsecutiveAttr, b.getUnitAttr());
   return TileState(loop.getResults());
 }
 
@@ -61,22 +64,23 @@ TileState attn::createStepOfKind(OpBuilder &b, Location loc, Value kind, bool is
 }
 
 TileState attn::createLoopOfTiles(OpBuilder &b, Location loc, int64_t size, Value lower, Value upper, TileState state,
-                                  ColumnStep step) {
-  return createLoop(b, loc, lower, upper, size, state, [&](Value column, TileState carried) {
+                                  ColumnStep step, bool isConsecutive) {
+  auto createStep = [&](Value column, TileState carried) {
     Value count = arith::MinSIOp::create(b, loc, index(b, loc, size), arith::SubIOp::create(b, loc, upper, column));
     return step(column, count, carried);
-  });
+  };
+  return createLoop(b, loc, lower, upper, size, state, createStep, isConsecutive);
 }
 
 TileState attn::createTiles(OpBuilder &b, Location loc, int64_t size, Value lower, Value upper, TileState state,
-                            ColumnStep step) {
+                            ColumnStep step, bool isConsecutive) {
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
   if (!first || !last)
-    return createLoopOfTiles(b, loc, size, lower, upper, state, step);
+    return createLoopOfTiles(b, loc, size, lower, upper, state, step, isConsecutive);
   int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / size * size;
+  auto createStep = [&](Value column, TileState carried) { return step(column, b.getIndexAttr(size), carried); };
   if (whole > 0)
-    state = createLoop(b, loc, lower, index(b, loc, *first + whole), size, state,
-                       [&](Value column, TileState carried) { return step(column, b.getIndexAttr(size), carried); });
+    state = createLoop(b, loc, lower, index(b, loc, *first + whole), size, state, createStep, isConsecutive);
   return length > whole ? step(index(b, loc, *first + whole), b.getIndexAttr(length - whole), state) : state;
 }
 

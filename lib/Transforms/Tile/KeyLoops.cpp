@@ -94,9 +94,10 @@ static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePo
   }
   if (s.numSegments > 1 && !isPartial)
     return createSegmentedTiles(b, s, at, query, lower, whole, state);
-  return createLoop(b, loc, lower, end, getKeyTile(s), state, [&](Value key, TileState carried) {
+  auto step = [&](Value key, TileState carried) {
     return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), isPartial, carried);
-  });
+  };
+  return createLoop(b, loc, lower, end, getKeyTile(s), state, step, /*isConsecutive=*/isGpu(s));
 }
 
 /// Tiles from `lower` to `upper`; the last one may be short.
@@ -109,9 +110,10 @@ static TileState createKeyTiles(OpBuilder &b, const TileShape &s, const TilePosi
     state = createWholeTiles(b, s, at, query, lower, upper, isPartial, state, end);
     lower = end;
   }
-  return createTiles(b, loc, getKeyTile(s), lower, upper, state, [&](Value key, OpFoldResult count, TileState carried) {
+  auto step = [&](Value key, OpFoldResult count, TileState carried) {
     return createStep(b, s, at, query, key, count, isPartial, carried);
-  });
+  };
+  return createTiles(b, loc, getKeyTile(s), lower, upper, state, step, /*isConsecutive=*/isGpu(s));
 }
 
 /// Tiles at multiples of the key tile; the block map says whether each is skipped, full or partial.

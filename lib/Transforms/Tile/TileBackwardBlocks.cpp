@@ -170,9 +170,10 @@ static TileState accumulateColumns(OpBuilder &b, const KernelShape &s, const Blo
   }
   int64_t tile = s.schedule.getKeyTile();
   auto tiles = [&](Value lower, Value upper, bool isPartial, TileState state) {
-    return createTiles(b, loc, tile, lower, upper, state, [&](Value column, OpFoldResult count, TileState carried) {
+    auto step = [&](Value column, OpFoldResult count, TileState carried) {
       return createStep(b, s, at, rows, column, count, isPartial, carried);
-    });
+    };
+    return createTiles(b, loc, tile, lower, upper, state, step, /*isConsecutive=*/true);
   };
   return createColumnTiles(b, loc, ranges, sums, tiles, [&](Value lower, Value upper, TileState state, Value &end) {
     end = upper;

@@ -195,8 +195,10 @@ int64_t getSegmentRows(const TileShape &s);
 // Loops and branches (ColumnLoops.cpp). Columns are the keys of a tile of queries, or the queries of a tile of keys.
 //===----------------------------------------------------------------------===//
 
+/// With `isConsecutive`, which passes for a GPU ask for, the loop is one of tiles, and says so (attn.consecutive).
 TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, mlir::Value upper, int64_t step,
-                     TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body);
+                     TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body,
+                     bool isConsecutive = false);
 /// The state of one of two branches.
 TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                        llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
@@ -205,10 +207,10 @@ TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condi
 using ColumnStep = llvm::function_ref<TileState(mlir::Value first, mlir::OpFoldResult count, TileState state)>;
 /// A step for each tile of `size` columns from `lower` to `upper`; the last one may be short.
 TileState createLoopOfTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
-                            TileState state, ColumnStep step);
+                            TileState state, ColumnStep step, bool isConsecutive = false);
 /// The same, with the short one behind the loop where both bounds are constants: all steps then have constant sizes.
 TileState createTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
-                      TileState state, ColumnStep step);
+                      TileState state, ColumnStep step, bool isConsecutive);
 
 /// The ranges of `axis` that follow from the predicate `maskMod` of `step`; with `isDense`, nothing is full.
 RangesSummary buildMaskRanges(mlir::OpBuilder &b, mlir::Operation *step, mlir::Region &maskMod, RangeAxis axis,

@@ -19,6 +19,15 @@
 //      CAUSAL:   attn.map_scores
 //  CAUSAL-NOT: gpu.barrier
 
+// attn-tile has said so of both loops.
+// RUN: attnc --problem=%{line} --target=sm_80 --stop-after=tile -o - | FileCheck %s --check-prefix=ORDER
+//      ORDER: scf.for
+//      ORDER:   attn.online_step
+//      ORDER: } {attn.consecutive}
+//      ORDER: scf.for
+//      ORDER:   attn.online_step
+//      ORDER: } {attn.consecutive}
+
 // Pages are gathered by each step, behind those that read the tiles before; what gathers has no token.
 // REDEFINE: %{line} = 'b2 hq4 hkv1 sq1 sk203 d64 bf16 kv_lengths paged=16'
 // RUN: %{steps} | FileCheck %s --check-prefix=PAGES

@@ -49,7 +49,7 @@ func.func @converted(%q: !all, %k: !bytes, %v: !bytes, %out: !all) {
       attn.online_step ins(%packed, %key, %value : !packed, !key_bytes, !key_bytes)
           outs(%acc, %max, %sum : !sums, !numbers, !numbers)
           {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
-    }
+    } {attn.consecutive}
     %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
     attn.finalize ins(%acc, %max, %sum : !sums, !numbers, !numbers)
         outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}
@@ -79,7 +79,7 @@ func.func @strided(%q: !all, %k: !wide, %v: !wide, %out: !all) {
       attn.online_step ins(%packed, %key, %value : !packed, !wide_key, !wide_key)
           outs(%acc, %max, %sum : !sums, !numbers, !numbers)
           {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
-    }
+    } {attn.consecutive}
     %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
     attn.finalize ins(%acc, %max, %sum : !sums, !numbers, !numbers)
         outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}
@@ -110,7 +110,7 @@ func.func @state(%q: !all, %k: !all, %v: !all, %out: !all,
       attn.online_step ins(%packed, %key, %value : !packed, !key, !key)
           outs(%acc, %max, %sum : !acc, !numbers, !numbers)
           {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
-    }
+    } {attn.consecutive}
     %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
     attn.finalize ins(%acc, %max, %sum : !acc, !numbers, !numbers)
         outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}
@@ -142,7 +142,7 @@ func.func @reshaped(%q: !all, %k: !all, %v: !all, %out: !all) {
       attn.online_step ins(%packed, %key, %value : !packed, !part, !part)
           outs(%acc, %max, %sum : !sums, !numbers, !numbers)
           {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
-    }
+    } {attn.consecutive}
     %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
     attn.finalize ins(%acc, %max, %sum : !sums, !numbers, !numbers)
         outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}

@@ -61,7 +61,7 @@ func.func @sdpa(%q: !all, %k: !all, %v: !all, %out: !all) {
       attn.online_step ins(%packed, %key, %value : memref<1x1x64x32xbf16>, !key, !key)
           outs(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
           {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
-    }
+    } {attn.consecutive}
     %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
     attn.finalize ins(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
         outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}

@@ -24,8 +24,8 @@
 
 #include "StepTiles.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/LoopAttrs.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace attn {
@@ -145,22 +145,24 @@ private:
   // Copies ahead
   //===--------------------------------------------------------------------===//
 
-  /// Key tiles follow each other where each begins where the last one ends, whatever loop has it. Where tiles may be
-  /// skipped (block maps), or rows are packed or come from pages, each step copies its own: nothing.
+  /// The product reads a slice of K or V itself, whose rows can be those of another tile.
+  bool readsSlice(ProductOp product) {
+    auto view = product.getRhs().getDefiningOp<memref::SubViewOp>();
+    return view && tiles.getKeyDim(product) &&
+           view.getType().getElementType() == getElementTypeOrSelf(tiles.query.getType()) &&
+           view.getSourceType().getRank() == view.getType().getRank();
+  }
+
+  /// The loops of attn-tile say that key tiles follow each other; a short last tile stands behind them. Where tiles may
+  /// be skipped (block maps), or rows are packed or come from pages, each step copies its own: nothing.
   std::optional<KeyOrder> findOrder(bool hasStages) {
     Block &body = kernel.getBody().front();
-    Type elementType = getElementTypeOrSelf(tiles.query.getType());
     for (Step step : tiles.steps) {
-      auto loop = dyn_cast<scf::ForOp>(step.scores->getParentOp());
-      bool isInOrder = step.scores->getBlock() == &body || (loop && loop->getBlock() == &body);
-      auto view = step.scores.getRhs().getDefiningOp<memref::SubViewOp>();
-      if (!isInOrder || !view || !tiles.getKeyDim(step.scores) || isBuffer(getRoot(view).getDefiningOp()) ||
-          isBuffer(getRoot(step.values.getRhs()).getDefiningOp()) || view.getType().getElementType() != elementType ||
-          view.getSourceType().getRank() != view.getType().getRank())
-        return std::nullopt;
-      auto values = step.values.getRhs().getDefiningOp<memref::SubViewOp>();
-      if (hasStages && (!values || !tiles.getKeyDim(step.values) || values.getType().getElementType() != elementType ||
-                        values.getSourceType().getRank() != values.getType().getRank()))
+      Operation *loop = step.scores->getParentOp();
+      bool isConsecutive = loop == kernel || (loop->getBlock() == &body && loop->hasAttr(kConsecutiveAttr));
+      if (!isConsecutive || !readsSlice(step.scores) || (hasStages && !readsSlice(step.values)) ||
+          isBuffer(getRoot(step.scores.getRhs()).getDefiningOp()) ||
+          isBuffer(getRoot(step.values.getRhs()).getDefiningOp()))
         return std::nullopt;
     }
     KeyOrder order;
@@ -187,15 +189,8 @@ private:
       if (hasStages)
         order.firstValues = cloneFor(b, order.firstValues, loop, loop.getLowerBound());
     }
-    DominanceInfo dominance(kernel);
-    auto isKnown = [&](Value value) {
-      Operation *op = value ? value.getDefiningOp() : nullptr;
-      return value && (!op || llvm::all_of(op->getOperands(),
-                                           [&](Value operand) { return dominance.properlyDominates(operand, op); }));
-    };
-    bool areKnown = isKnown(order.end) && isKnown(order.firstKeys);
-    if (hasStages)
-      areKnown &= isKnown(order.firstValues);
+    // Addresses of pages are not known in front of the loop.
+    bool areKnown = order.end && order.firstKeys && (!hasStages || order.firstValues);
     return areKnown ? std::optional(order) : std::nullopt;
   }
 

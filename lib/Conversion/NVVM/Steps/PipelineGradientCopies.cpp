@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PipelineCopies.h"
+#include "attn/IR/LoopAttrs.h"
 #include "attn/IR/ScoreFunctions.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 
@@ -196,12 +197,11 @@ private:
     return map.getResultPosition(getAffineDimExpr(position, map.getContext()));
   }
 
-  /// Nothing, with no copy made, where the step is in no loop of its own over columns that follow each other.
+  /// Nothing, with no copy made, where the step is in no loop over columns that follow each other.
   std::optional<ColumnLoop> findLoop(ScoreGradientsOp op, ArrayRef<PackOp> packs) {
     ColumnLoop columns;
     scf::ForOp loop = columns.loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    if (!loop || llvm::range_size(loop.getOps<ScoreGradientsOp>()) != 1 ||
-        getConstantIntValue(loop.getStep()) != schedule.getKeyTile())
+    if (!loop || !loop->hasAttr(kConsecutiveAttr))
       return std::nullopt;
     unsigned numBatch = getNumBatchDims(op);
     b.setInsertionPoint(loop);
