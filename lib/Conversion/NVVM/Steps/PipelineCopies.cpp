@@ -132,13 +132,8 @@ private:
       token = tiles.copyRows(step.values, values, tiles.value);
     }
     if (isGathered && !token)
-      WaitOp::create(b, loc, ValueRange());
-    else
-      WaitOp::create(b, loc, arrived, token ? 1 : 0);
-    if (!token)
-      return;
-    b.setInsertionPointAfter(step.scores);
-    WaitOp::create(b, loc, token);
+      arrived.clear(); // pages have no token
+    waitInTurn(b, step.scores, arrived, token);
   }
 
   //===--------------------------------------------------------------------===//
@@ -224,9 +219,9 @@ private:
     // Waits count copies: with stages there is one in each step.
     if (left && less && *left <= *less && tiles.stages == 1)
       return {};
-    Value rows = resizeView(b, view, *tiles.getKeyDim(product), size);
     bool isKey = product.getContraction() == Contraction::Scores;
-    return tiles.copyRows(product, rows, getStage(b, isKey ? tiles.key : tiles.value, stage), toValue(skipped));
+    ColumnOperand operand{isKey ? tiles.key : tiles.value, tiles.getCopyMaps(product), *tiles.getKeyDim(product)};
+    return copyColumns(b, operand, view, size, toValue(skipped), stage);
   }
 
   Value getConstant(int64_t number) { return arith::ConstantIndexOp::create(b, kernel.getLoc(), number); }
@@ -266,28 +261,13 @@ private:
     b.setInsertionPoint(order.first);
     Value end = narrowAny(order.end);
     CopiesAhead ahead = startCopies(order, end);
-    for (size_t i = 0; i < tiles.steps.size(); ++i) {
-      auto loop = dyn_cast<scf::ForOp>(tiles.steps[i].scores->getParentOp());
-      if (!loop || loop->getBlock() != &kernel.getBody().front()) {
-        ahead = copyAhead(tiles.steps[i], ahead, end);
-        continue;
-      }
+    for (Step step : tiles.steps) {
+      auto loop = dyn_cast<scf::ForOp>(step.scores->getParentOp());
       // The tokens of the keys to come go from round to round.
-      SmallVector<Value> tokens = ahead.flatten();
-      FailureOr<LoopLikeOpInterface> replaced =
-          loop.replaceWithAdditionalYields(b, tokens, /*replaceInitOperandUsesInLoop=*/false,
-                                           [](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
-                                             return llvm::to_vector_of<Value>(arguments);
-                                           });
-      auto carried = cast<scf::ForOp>(replaced->getOperation()); // does not fail
-      size_t count = tokens.size(), first = carried.getNumRegionIterArgs() - count;
-      CopiesAhead next = ahead.with(ValueRange(carried.getRegionIterArgs()).take_back(count));
-      for (; i < tiles.steps.size() && tiles.steps[i].scores->getParentOp() == carried; ++i)
-        next = copyAhead(tiles.steps[i], next, end);
-      --i;
-      for (auto [k, value] : llvm::enumerate(next.flatten()))
-        carried.getBody()->getTerminator()->setOperand(first + k, value);
-      ahead = ahead.with(carried.getResults().take_back(count));
+      ahead = loop ? ahead.with(carry(
+                         b, loop, ahead.flatten(),
+                         [&](ValueRange arguments) { return copyAhead(step, ahead.with(arguments), end).flatten(); }))
+                   : copyAhead(step, ahead, end);
     }
   }
 

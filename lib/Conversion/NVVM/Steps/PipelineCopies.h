@@ -23,11 +23,28 @@ void moveBuffer(mlir::RewriterBase &b, mlir::Value buffer, mlir::Value tile);
 
 /// Stage `stage` of a tile with a dimension of stages in front; the tile itself where `stage` is null.
 mlir::Value getStage(mlir::OpBuilder &b, mlir::Value tile, mlir::Value stage);
-/// The view with another size of `dim`.
-mlir::Value resizeView(mlir::OpBuilder &b, mlir::memref::SubViewOp view, unsigned dim, mlir::OpFoldResult size);
 /// Builds `value`, computed in `loop` from its induction variable, for another one, in front of the builder's position.
 /// Null where that is not possible.
 mlir::Value cloneFor(mlir::OpBuilder &b, mlir::Value value, mlir::scf::ForOp loop, mlir::Value induction);
+
+/// The slice of a memref.subview with another size of `dim`.
+mlir::Value resizeView(mlir::OpBuilder &b, mlir::Value slice, unsigned dim, mlir::OpFoldResult size);
+/// An operand of a loop over tiles of columns, slices of global memory.
+struct ColumnOperand {
+  mlir::Value tile;     ///< with a dimension of stages in front, where there are some
+  mlir::ArrayAttr maps; ///< of attn.copy
+  unsigned rowDim;      ///< of a slice: which of its dimensions the columns are
+};
+/// Starts the copy of a tile of the `count` rows from that of `slice` on, without the first `skipped` ones; rows
+/// without keys, by `lse`, are not read where it is not null.
+mlir::Value copyColumns(mlir::OpBuilder &b, const ColumnOperand &operand, mlir::Value slice, mlir::OpFoldResult count,
+                        mlir::Value skipped, mlir::Value stage, mlir::Value lse = {});
+/// Waits for `first` at the builder's position, in front of `scores`, and behind it for `second`, whose copy is the
+/// youngest, where it is not null.
+void waitInTurn(mlir::OpBuilder &b, ProductOp scores, mlir::ValueRange first, mlir::Value second);
+/// Lets `loop` carry more values; `round` builds what a round gives to the next one. What the last one gives.
+mlir::ValueRange carry(mlir::RewriterBase &b, mlir::scf::ForOp &loop, mlir::ValueRange inits,
+                       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> round);
 
 /// The copies of a kernel that has attn.score_gradients (PipelineGradientCopies.cpp).
 mlir::LogicalResult placeGradientCopies(mlir::IRRewriter &rewriter, mlir::gpu::GPUFuncOp kernel);

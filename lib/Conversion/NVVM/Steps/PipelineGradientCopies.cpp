@@ -18,7 +18,6 @@
 #include "PipelineCopies.h"
 #include "attn/IR/LoopAttrs.h"
 #include "attn/IR/ScoreFunctions.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -33,13 +32,18 @@ struct GradientStep {
   SmallVector<ProductOp> sums;
 };
 
-/// What a loop over columns copies each round: the input of each pack, and the lse of its rows where these are columns.
+/// Slices of a round: of what each pack packs, and of lse, where rows without keys are not read.
+struct ColumnSlices {
+  SmallVector<Value> inputs;
+  Value lse;
+};
+
+/// What a loop over columns copies each round.
 struct ColumnLoop {
   scf::ForOp loop;
-  SmallVector<unsigned> dims; ///< those of the inputs that are columns
+  SmallVector<ColumnOperand> operands;
   std::optional<unsigned> lseDim;
-  SmallVector<Value> firstInputs; ///< of the first round, in front of the loop
-  Value firstLse;
+  ColumnSlices first, current; ///< of the first round, in front of the loop, and of any
 };
 
 class GradientCopies {
@@ -158,17 +162,14 @@ private:
     b.setInsertionPoint(step.scores);
     gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
     for (auto [tile, pack] : llvm::zip_equal(tiles, packs)) {
-      tokens.push_back(
-          copyColumns(step.gradients, pack, getFirstStage(tile), pack.getInput(), step.gradients.getLse()));
+      tokens.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), getFirstStage(tile),
+                                      readsLse(step.gradients) ? step.gradients.getLse() : Value(), /*first=*/Value(),
+                                      getCopyMaps(step.gradients, pack)));
       b.eraseOp(pack);
     }
     SmallVector<Value> first = rowTokens;
     first.push_back(tokens[0]);
-    WaitOp::create(b, loc, first, tokens.size() - 1);
-    if (tokens.size() > 1) {
-      b.setInsertionPointAfter(step.scores);
-      WaitOp::create(b, loc, tokens.back());
-    }
+    waitInTurn(b, step.scores, first, tokens.size() > 1 ? tokens.back() : Value());
     return success();
   }
 
@@ -180,15 +181,6 @@ private:
 
   Value getFirstStage(Value tile) { return getStage(b, tile, schedule.getStages() > 1 ? getConstant(0) : Value()); }
 
-  /// `view`, whose first row is row `begin` of a loop over columns, with all rows from there to the last one.
-  static Value extend(OpBuilder &b, Value view, unsigned dim, Value begin, scf::ForOp loop) {
-    Location loc = loop.getLoc();
-    Value rest = arith::SubIOp::create(b, loc, loop.getUpperBound(), begin);
-    // Offsets of a call take an empty loop anywhere.
-    rest = arith::MaxSIOp::create(b, loc, rest, arith::ConstantIndexOp::create(b, loc, 0));
-    return resizeView(b, view.getDefiningOp<memref::SubViewOp>(), dim, rest);
-  }
-
   /// The dimension of a view that domain dimension `position` is, by its map.
   static std::optional<unsigned> findDim(Value view, AffineMap map, unsigned position) {
     auto slice = view.getDefiningOp<memref::SubViewOp>();
@@ -198,7 +190,7 @@ private:
   }
 
   /// Nothing, with no copy made, where the step is in no loop over columns that follow each other.
-  std::optional<ColumnLoop> findLoop(ScoreGradientsOp op, ArrayRef<PackOp> packs) {
+  std::optional<ColumnLoop> findLoop(ScoreGradientsOp op, ArrayRef<Value> tiles, ArrayRef<PackOp> packs) {
     ColumnLoop columns;
     scf::ForOp loop = columns.loop = dyn_cast<scf::ForOp>(op->getParentOp());
     if (!loop || !loop->hasAttr(kConsecutiveAttr))
@@ -206,70 +198,68 @@ private:
     unsigned numBatch = getNumBatchDims(op);
     b.setInsertionPoint(loop);
     if (readsLse(op)) {
+      columns.current.lse = op.getLse();
       columns.lseDim = findDim(op.getLse(), attn::getMaps(op)[1], numBatch);
-      columns.firstLse = cloneFor(b, op.getLse(), loop, loop.getLowerBound());
-      if (!columns.lseDim || !columns.firstLse)
+      columns.first.lse = cloneFor(b, op.getLse(), loop, loop.getLowerBound());
+      if (!columns.lseDim || !columns.first.lse)
         return std::nullopt;
     }
-    for (PackOp pack : packs) {
+    for (auto [tile, constPack] : llvm::zip_equal(tiles, packs)) {
+      PackOp pack = constPack;
       std::optional<unsigned> dim = findDim(pack.getInput(), attn::getMaps(pack)[0], numBatch);
-      columns.firstInputs.push_back(cloneFor(b, pack.getInput(), loop, loop.getLowerBound()));
-      if (!dim || !columns.firstInputs.back())
+      columns.current.inputs.push_back(pack.getInput());
+      columns.first.inputs.push_back(cloneFor(b, pack.getInput(), loop, loop.getLowerBound()));
+      if (!dim || !columns.first.inputs.back())
         return std::nullopt;
-      columns.dims.push_back(*dim);
+      columns.operands.push_back({tile, getCopyMaps(op, pack), *dim});
     }
     return columns;
+  }
+
+  /// Starts the copies to `stage` of all columns from `begin` on, without the first `skipped` ones.
+  SmallVector<Value> copyAll(const ColumnLoop &columns, const ColumnSlices &slices, Value begin, int64_t skipped,
+                             Value stage) {
+    scf::ForOp loop = columns.loop;
+    Value rest = arith::SubIOp::create(b, loop.getLoc(), loop.getUpperBound(), begin);
+    // Offsets of a call take an empty loop anywhere.
+    rest = arith::MaxSIOp::create(b, loop.getLoc(), rest, getConstant(0));
+    Value lse = slices.lse ? resizeView(b, slices.lse, *columns.lseDim, rest) : Value(), first = getConstant(skipped);
+    SmallVector<Value> tokens;
+    for (auto [operand, input] : llvm::zip_equal(columns.operands, slices.inputs))
+      tokens.push_back(copyColumns(b, operand, input, rest, first, stage, lse));
+    return tokens;
   }
 
   /// The columns of the loop's next round are copied while those of this one are multiplied. False where there is no
   /// such loop.
   bool copyAhead(GradientStep &step, ArrayRef<ProductOp> products, ArrayRef<Value> tiles, ArrayRef<PackOp> packs) {
     Location loc = step.gradients.getLoc();
-    ScoreGradientsOp op = step.gradients;
-    std::optional<ColumnLoop> columns = findLoop(op, packs);
+    std::optional<ColumnLoop> columns = findLoop(step.gradients, tiles, packs);
     if (!columns)
       return false;
     scf::ForOp &loop = columns->loop;
-    auto copyAll = [&](ValueRange inputs, Value lse, Value begin, int64_t skipped, Value stage) {
-      SmallVector<Value> tokens;
-      if (columns->lseDim)
-        lse = extend(b, lse, *columns->lseDim, begin, loop);
-      Value first = getConstant(skipped);
-      for (auto [input, dim, tile, pack] : llvm::zip_equal(inputs, columns->dims, tiles, packs))
-        tokens.push_back(
-            copyColumns(op, pack, getStage(b, tile, stage), extend(b, input, dim, begin, loop), lse, first));
-      return tokens;
-    };
     gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
     Value zero = getConstant(0);
-    SmallVector<Value> carried = copyAll(columns->firstInputs, columns->firstLse, loop.getLowerBound(), 0, zero);
+    SmallVector<Value> carried = copyAll(*columns, columns->first, loop.getLowerBound(), 0, zero);
     carried.push_back(zero);
-    loop = cast<scf::ForOp>(loop.replaceWithAdditionalYields(b, carried, /*replaceInitOperandUsesInLoop=*/false,
-                                                             [](OpBuilder &, Location, ArrayRef<BlockArgument> args) {
-                                                               return llvm::to_vector_of<Value>(args);
-                                                             })
-                                ->getOperation()); // does not fail
-    ValueRange arguments = ValueRange(loop.getRegionIterArgs()).take_back(carried.size());
-    Value stage = arguments.back();
-    b.setInsertionPoint(step.scores);
-    // They are there, and whoever reads those of the last round is done.
-    SmallVector<Value> awaited = rowTokens;
-    llvm::append_range(awaited, arguments.drop_back());
-    WaitOp::create(b, loc, awaited);
-    Value other = arith::SubIOp::create(b, loc, getConstant(1), stage);
-    SmallVector<Value> inputs;
-    for (PackOp pack : packs)
-      inputs.push_back(pack.getInput());
-    SmallVector<Value> next = copyAll(inputs, op.getLse(), loop.getInductionVar(), schedule.getKeyTile(), other);
-    next.push_back(other);
-    size_t first = loop.getNumRegionIterArgs() - carried.size();
-    for (auto [i, value] : llvm::enumerate(next))
-      loop.getBody()->getTerminator()->setOperand(first + i, value);
-    for (ProductOp product : products) {
-      Value tile = getRoot(product.getRhs());
-      SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, loc, product.getRhs());
-      product.getRhsMutable().assign(getPartOfTile(b, loc, getStage(b, tile, stage), sizes));
-    }
+    carry(b, loop, carried, [&](ValueRange arguments) {
+      Value stage = arguments.back();
+      b.setInsertionPoint(step.scores);
+      // They are there, and whoever reads those of the last round is done.
+      SmallVector<Value> awaited = rowTokens;
+      llvm::append_range(awaited, arguments.drop_back());
+      WaitOp::create(b, loc, awaited);
+      Value other = arith::SubIOp::create(b, loc, getConstant(1), stage);
+      SmallVector<Value> next =
+          copyAll(*columns, columns->current, loop.getInductionVar(), schedule.getKeyTile(), other);
+      next.push_back(other);
+      for (ProductOp product : products) {
+        Value tile = getRoot(product.getRhs());
+        SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, loc, product.getRhs());
+        product.getRhsMutable().assign(getPartOfTile(b, loc, getStage(b, tile, stage), sizes));
+      }
+      return next;
+    });
     for (PackOp pack : packs)
       b.eraseOp(pack);
     return true;
@@ -285,13 +275,12 @@ private:
     return getPlace(numBatch + 1) < getPlace(numBatch) && ScoreFunctions::of(op).mayRemove();
   }
 
-  /// Starts the copy of `input`, what `pack` packs or another view of it, from row `first` on.
-  Value copyColumns(ScoreGradientsOp op, PackOp pack, Value tile, Value input, Value lse, Value first = {}) {
+  /// Of attn.copy, for what `pack` packs.
+  ArrayAttr getCopyMaps(ScoreGradientsOp op, PackOp pack) {
     SmallVector<AffineMap> maps = attn::getMaps(pack);
-    bool hasLse = readsLse(op);
-    if (hasLse) // from the domain (batch…, query, key) to (batch…, row, column)
+    if (readsLse(op)) // from the domain (batch…, query, key) to (batch…, row, column)
       maps.push_back(attn::getMaps(op)[1]);
-    return CopyOp::create(b, pack.getLoc(), input, tile, hasLse ? lse : Value(), first, b.getAffineMapArrayAttr(maps));
+    return b.getAffineMapArrayAttr(maps);
   }
 
   Value createTile(ArrayRef<int64_t> shape, Type elementType) {

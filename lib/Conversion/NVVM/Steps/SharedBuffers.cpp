@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "PipelineCopies.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 
 using namespace mlir;
 using namespace attn;
@@ -52,41 +51,4 @@ void attn::nvvm::moveBuffer(RewriterBase &b, Value buffer, Value tile) {
   SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, allocation->getLoc(), buffer);
   replaceViews(b, buffer, getPartOfTile(b, allocation->getLoc(), tile, sizes));
   b.eraseOp(allocation);
-}
-
-Value attn::nvvm::getStage(OpBuilder &b, Value tile, Value stage) {
-  if (!stage)
-    return tile;
-  auto type = cast<MemRefType>(tile.getType());
-  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)), strides(type.getRank(), b.getIndexAttr(1));
-  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(b.getContext(), type.getShape());
-  offsets[0] = getAsOpFoldResult(stage);
-  sizes[0] = b.getIndexAttr(1);
-  auto view =
-      memref::SubViewOp::inferRankReducedResultType(type.getShape().drop_front(), type, offsets, sizes, strides);
-  return memref::SubViewOp::create(b, tile.getLoc(), view, tile, offsets, sizes, strides);
-}
-
-Value attn::nvvm::resizeView(OpBuilder &b, memref::SubViewOp view, unsigned dim, OpFoldResult size) {
-  SmallVector<OpFoldResult> sizes = view.getMixedSizes();
-  sizes[dim] = size;
-  return memref::SubViewOp::create(b, view.getLoc(), view.getSource(), view.getMixedOffsets(), sizes,
-                                   view.getMixedStrides());
-}
-
-Value attn::nvvm::cloneFor(OpBuilder &b, Value value, scf::ForOp loop, Value induction) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
-  if (failed(getBackwardSlice(value, &slice, options)))
-    return {};
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), induction);
-  for (Operation *op : slice) {
-    if (op->getNumRegions() > 0 || !isMemoryEffectFree(op))
-      return {};
-    b.clone(*op, mapping);
-  }
-  return mapping.lookupOrDefault(value);
 }

@@ -93,14 +93,16 @@ static AffineMap getTileMap(OpBuilder &b, unsigned numBatch, unsigned numDims,
   return AffineMap::get(numDims, 0, results, b.getContext());
 }
 
-Value StepTiles::copyRows(ProductOp product, Value view, Value tile, Value first) {
+ArrayAttr StepTiles::getCopyMaps(ProductOp product) const {
   unsigned numBatch = getNumBatchDims(product);
   DimKind columns = product.getContraction() == Contraction::Scores ? DimKind::HeadSize : DimKind::ValueSize;
   auto kept = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
   kept.append({getDomainPosition(product, DimKind::Key), getDomainPosition(product, columns)});
-  ArrayAttr maps =
-      b.getAffineMapArrayAttr({restrictDomain(getMap(product), kept), getTileMap(b, numBatch, numBatch + 2)});
-  return CopyOp::create(b, product.getLoc(), view, tile, /*lse=*/Value(), first, maps);
+  return b.getAffineMapArrayAttr({restrictDomain(getMap(product), kept), getTileMap(b, numBatch, numBatch + 2)});
+}
+
+Value StepTiles::copyRows(ProductOp product, Value view, Value tile) {
+  return CopyOp::create(b, product.getLoc(), view, tile, /*lse=*/Value(), /*first=*/Value(), getCopyMaps(product));
 }
 
 void StepTiles::readTile(ProductOp product, Value tile) {

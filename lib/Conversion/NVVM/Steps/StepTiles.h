@@ -31,8 +31,10 @@ public:
   void moveBuffers();
   /// The product reads its tile; where its keys were is remembered.
   void readTile(ProductOp product, mlir::Value tile);
-  /// Starts the copy of K or V of `product`, or another view of the same, to its tile; the product then reads that.
-  mlir::Value copyRows(ProductOp product, mlir::Value view, mlir::Value tile, mlir::Value first = {});
+  /// Starts the copy of K or V of `product` to its tile; the product then reads that.
+  mlir::Value copyRows(ProductOp product, mlir::Value view, mlir::Value tile);
+  /// Of attn.copy, for K or V of `product`.
+  mlir::ArrayAttr getCopyMaps(ProductOp product) const;
   /// The dimension of the memref of K or V that keys are; nothing where it has none.
   std::optional<unsigned> getKeyDim(ProductOp product) const;
 

@@ -177,18 +177,11 @@ private:
     SmallVector<Value> written = findWritten(loop);
     if (written.empty())
       return promote(*loop.getBody());
-    auto carry = [](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
-      return llvm::to_vector_of<Value>(arguments);
-    };
-    loop = cast<scf::ForOp>(
-        loop.replaceWithAdditionalYields(b, getValues(written), /*replaceInitOperandUsesInLoop=*/false, carry)
-            ->getOperation()); // does not fail
-    size_t count = written.size();
-    setValues(written, ValueRange(loop.getRegionIterArgs()).take_back(count));
-    promote(*loop.getBody());
-    Operation *yield = loop.getBody()->getTerminator();
-    yield->setOperands(yield->getNumOperands() - count, count, getValues(written));
-    setValues(written, loop.getResults().take_back(count));
+    setValues(written, carry(b, loop, getValues(written), [&](ValueRange arguments) {
+                setValues(written, arguments);
+                promote(*loop.getBody());
+                return getValues(written);
+              }));
   }
 
   void promote(scf::IfOp branch) {
