@@ -193,6 +193,16 @@ def is_view(array: Array) -> bool:
     return array.ndim > 1 and not array.flags.c_contiguous and has_rows(array)
 
 
+def is_plain_i32(array: Any) -> bool:
+    """True for a vector of i32 that a kernel takes as it is."""
+    return type(array) is np.ndarray and array.dtype == np.int32 and array.ndim == 1 and array.flags.c_contiguous
+
+
+def without_values(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """An array that stands for others of this shape and type: one element of memory."""
+    return np.broadcast_to(np.empty((), dtype), shape)
+
+
 def like(result: Array, model: Any) -> Any:
     """A finished result as the kind of object that `model` is, a tensor of PyTorch or an array of JAX; otherwise NumPy.
 

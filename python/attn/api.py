@@ -207,7 +207,7 @@ def sdpa(
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
     has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
-        inputs, types = _plain_inputs(target, {"q": q, "k": k, "v": v})
+        inputs, types = plain_inputs(target, {"q": q, "k": k, "v": v})
         plain = (scale, causal, align, layout, heads, return_lse, return_weights, return_max, return_log_sum, dynamic)
         # Of one type and value: True is no number, though it has the hash of 1.
         given_words = tuple([(name, type(value), value) for name, value in words.items()])
@@ -243,7 +243,7 @@ def prepared(
     return compiled(source, target), [*call.inputs, *traced.arrays]
 
 
-def _plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+def plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
     """What a kernel takes of tensors, and their shapes, types, and whether they are views."""
     if _cuda.is_target(target):
         device = _cuda.device_of(given)
@@ -274,7 +274,7 @@ def _plain_kernel(
       TypeError: an option cannot be hashed; otherwise as `_call.prepare`.
     """
     strided = any(is_view for _, _, is_view in types)
-    arrays = [np.broadcast_to(np.empty((), dtype), shape) for shape, dtype, _ in types]
+    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
     problem, _ = _call.prepare(
         *arrays,
         scale=scale,

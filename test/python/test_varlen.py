@@ -109,3 +109,25 @@ def test_bad_tensors():
         attn.varlen_sdpa(q[None], k, v, ROWS, KEYS)
     with pytest.raises(TypeError, match="cu_seqlens_q to hold integers"):
         attn.varlen_sdpa(q, k, v, np.array(ROWS, float), KEYS)
+
+
+def test_a_call_of_the_same_sizes_prepares_nothing(monkeypatch):
+    """Lengths may be others: the entry of the kernel tests them. What is refused says why, as the first call does."""
+    tensors = draw(24, 40)
+    first = attn.varlen_sdpa(*tensors, np.array([0, 8, 24], "i4"), np.array([0, 30, 40], "i4"), causal="top_left")
+    prepared = []
+    prepare = attn._packed.prepare_packed
+    monkeypatch.setattr(attn._packed, "prepare_packed", lambda *a, **b: prepared.append(a) or prepare(*a, **b))
+    rows, keys = np.array([0, 20, 24], "i4"), np.array([0, 4, 40], "i4")
+    found = attn.varlen_sdpa(*tensors, rows, keys, causal="top_left")
+    assert not prepared
+    assert found.shape == first.shape
+    compare(found, attn.reference.varlen_sdpa, *tensors, rows, keys, causal="top_left")
+    with pytest.raises(ValueError, match="never to decrease"):
+        attn.varlen_sdpa(*tensors, np.array([0, 25, 24], "i4"), keys, causal="top_left")
+    with pytest.raises(ValueError, match="24 packed rows"):
+        attn.varlen_sdpa(*tensors, np.array([0, 20, 23], "i4"), keys, causal="top_left")
+    # Windows without an alignment need equal lengths, which are another kernel's.
+    assert attn.varlen_sdpa(*draw(24, 24), rows, rows, window=(3, 3)).shape == (24, 4, 24)
+    with pytest.raises((ValueError, attn.CompileError)):
+        attn.varlen_sdpa(*draw(24, 24), rows, np.array([0, 4, 24], "i4"), window=(3, 3))
