@@ -33,8 +33,13 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
     if (features.contains("amx-bf16") && features.contains("avx512bf16"))
       target.tileRate = 16;
     target.l2Bytes = 1024 * 1024;
-    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald and Granite Rapids. Only AMD has sse4a. Names
-    // say less: LLVM calls a Granite Rapids whose model a hypervisor hides rocketlake.
+    // Only AMD has sse4a, and of Intel's processors servers since Sapphire Rapids have avx512fp16.
+    if (features.contains("avx512fp16") && !features.contains("sse4a")) {
+      target.sharesFmaPorts = true;
+      target.l2Bytes = 2 * 1024 * 1024;
+    }
+    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald and Granite Rapids. Names say less: LLVM calls
+    // a Granite Rapids whose model a hypervisor hides rocketlake.
     if (features.contains("avx512bf16"))
       target.bf16DotRate = features.contains("sse4a") ? 2 : 0.5;
   } else if (features.contains("avx2") && features.contains("fma")) {

@@ -38,6 +38,9 @@ struct TargetInfo {
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
   bool hasFma = false;  ///< fused multiply-add in one instruction, in every vector width
+  /// Multiply-adds of whole vectors take the ports of all other vector code, so that a softmax beside them costs twice
+  /// what it costs where adds and shifts have ports of their own (Intel's servers since Sapphire Rapids).
+  bool sharesFmaPorts = false;
   bool hasHalf = false; ///< widens f16 in one instruction
   /// Rate of vdpbf16ps, which sums products of pairs of bf16, relative to f32 multiply-adds; 0 if the target lacks it.
   /// It depends on the processor, not on the width of the type: below 1 it is better to widen.

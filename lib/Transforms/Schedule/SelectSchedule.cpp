@@ -47,6 +47,8 @@ static constexpr int64_t kMaxFewQueries = 24;
 /// Vectors of query rows of a block, at least, where their number is dynamic: the last tile may have few of them, which
 /// then read K and V once.
 static constexpr int64_t kDynamicVectors = 3;
+/// Where multiply-adds share their ports, keys of a tile of these head sizes: twice as many take 4 % less time.
+static constexpr int64_t kLongTileHeadSize = 128, kMaxLongTileHeadSize = 255;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
 
@@ -81,6 +83,24 @@ static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
     return kKeyTile;
   int64_t sets = TargetInfo::kL1Sets / std::gcd(TargetInfo::kL1Sets, rowBytes / TargetInfo::kLineBytes);
   return std::clamp(sets * (target.l1Ways - kOtherWays), kKeyTile / 2, kKeyTile);
+}
+
+/// Keys of a tile that are read in place.
+static int64_t selectKeysInPlace(SdpaOp op, int64_t elementBytes, const TargetInfo &target) {
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  bool isLong = target.sharesFmaPorts && elementBytes == 4 && headSize >= kLongTileHeadSize &&
+                headSize <= kMaxLongTileHeadSize;
+  return isLong ? 2 * kKeyTile : getKeysInCache(valueSize * elementBytes, target);
+}
+
+/// Rows ahead of which K and V are prefetched. Where multiply-adds share their ports, prefetches cost more than they
+/// gain while K and V of a head stay in the second-level cache.
+static int64_t selectPrefetch(SdpaOp op, int64_t elementBytes, const TargetInfo &target) {
+  int64_t keys = getStaticSize(op, DimKind::Key);
+  int64_t columns = getStaticSize(op, DimKind::HeadSize) + getStaticSize(op, DimKind::ValueSize);
+  bool staysInCache = target.sharesFmaPorts && !ShapedType::isDynamic(keys) && keys > kPrefetchRows &&
+                      keys * columns * elementBytes <= target.l2Bytes / kTileShareOfL2;
+  return staysInCache ? 0 : kPrefetchRows;
 }
 
 /// True if the keys that only some queries keep are a small part of all keys.
@@ -146,7 +166,7 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   if (instruction.getInfo().keyMultiple > 1)
     return selectTiledSchedule(op, queries, instruction, target);
   bool isInPlace = readsKeysInPlace(op, instruction.getInfo());
-  int64_t keyTile = isInPlace ? getKeysInCache(valueSize * elementBytes, target) : kKeyTile;
+  int64_t keyTile = isInPlace ? selectKeysInPlace(op, elementBytes, target) : kKeyTile;
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   if (gather && isInPlace)
     keyTile = getKeysInPage(op, gather);
@@ -154,8 +174,9 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
   PrefillShape shape{queries, keyTile, headSize, valueSize, elementBytes};
   shape.isPacked = !isInPlace;
-  auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
-  auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, kKeyTile); };
+  int64_t tileKeys = std::max(keyTile, kKeyTile);
+  auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + tileKeys) * elementBytes; };
+  auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, tileKeys); };
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
   // V is packed for each query tile. Larger tiles pack it half as often; under masks partial tiles should be small.
@@ -176,7 +197,7 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   if (ShapedType::isDynamic(queries) && target.hasFma)
     shape.minVectors = std::min(kDynamicVectors, maxRows / lanes);
   PrefillTile tile = selectPrefillTile(shape, target);
-  int64_t prefetch = isInPlace && !gather ? kPrefetchRows : 0;
+  int64_t prefetch = isInPlace && !gather ? selectPrefetch(op, elementBytes, target) : 0;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
                                         tile.laneVectors, instruction, prefetch)};
   if (!ShapedType::isDynamic(shape.queries))
