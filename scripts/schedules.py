@@ -38,6 +38,7 @@ TIME_LIMIT = 600  # seconds a tool
 PER_PROBLEM = 10
 TARGETS = {"host": 5, "x86-64-v3": 3, "x86-64-v2": 2, "sm_80": 1}  # with the number of times each is drawn
 ROUTES = {"option": 7, "attn.sdpa": 2, "attn.online_step": 1}
+FLAGS = ("shared_keys", "overlap")
 INSTRUCTIONS = ("fma", "pairs", "bytes", "amx", "mma", "tf32", "wgmma")
 LARGEST = 1 << 24
 # Any number of a field, in range and out of it.
@@ -62,7 +63,7 @@ SDPA = r"(attn\.sdpa ins.*?outs\([^)]*\)(?: max\([^)]*\))?(?: log_sum\([^)]*\))?
 SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
 # The fields of each kind of kernel, those first that have to be there.
 KINDS = {
-    "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch"),
+    "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch", "overlap"),
     "decode": ("query_tile", "key_tile", "lanes", "block_queries", "instruction", "split_keys", "prefetch", "kv_heads"),
     "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys", "stages"),
 }
@@ -116,7 +117,7 @@ def choose_any(generator: random.Random, name: str) -> str:
     """A value of one field."""
     if name == "instruction":
         return generator.choice(INSTRUCTIONS)
-    if name == "shared_keys":
+    if name in FLAGS:
         return generator.choice(("true", "false"))
     return generator.choice(NO_NUMBERS) if generator.random() < 0.05 else str(generator.choice(NUMBERS[name]))
 
@@ -132,7 +133,7 @@ def draw_fields(generator: random.Random, policy: Schedule, problem: matrix.Leve
     elif draw < 0.75:
         schedule = generator.choice(list(KINDS)), {}
     kind, changed = schedule
-    names = KINDS[kind] if generator.random() < 0.95 else [*NUMBERS, "instruction", "shared_keys"]
+    names = KINDS[kind] if generator.random() < 0.95 else [*NUMBERS, "instruction", *FLAGS]
     # Where fields fit each other, one more is changed often, not always.
     count = generator.randint(0, 2) if changed else generator.choice((1, 1, 2, 3, len(names)))
     likely = [

@@ -247,7 +247,10 @@ static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
+  // Branches may carry tiles, whose type only that dialect converts.
+  ConvertToLLVMPassOptions branches;
+  branches.filterDialects = {"cf", "amx"};
+  pm.addPass(createConvertToLLVMPass(branches));
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(mlir::createCanonicalizerPass());

@@ -125,7 +125,7 @@ static LogicalResult verifyCPUOp(Operation *op, ScheduleAttr schedule, const Tar
 
 LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
                                   int64_t blockRows, int64_t blockVectors, InstructionAttr instruction,
-                                  int64_t prefetch) {
+                                  int64_t prefetch, bool overlap) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"lanes", lanes, 1},
@@ -147,6 +147,13 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
   if (blockRows * blockVectors > kMaxAccumulators)
     return emitError() << "expected block_rows times block_vectors to be at most " << kMaxAccumulators << ", found "
                        << blockRows << " times " << blockVectors << "; write block_rows = 4, block_vectors = 4";
+  if (overlap && info.valueLayout != OperandLayout::Columns)
+    return emitError() << "expected instruction to be amx with overlap = true, found "
+                       << stringifyInstruction(instruction.getValue()) << "; write overlap = false";
+  if (overlap && queryTile % kUnitRows != 0)
+    return emitError() << "expected query_tile to be a multiple of " << kUnitRows << " with overlap = true, found "
+                       << queryTile
+                       << "; write overlap = false or query_tile = " << llvm::alignTo(queryTile, kUnitRows);
   return success();
 }
 

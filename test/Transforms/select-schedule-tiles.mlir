@@ -1,8 +1,9 @@
 // Where the target has tiles of bf16 (AMX), the policy multiplies by them: 128 rows by 128 keys, or less where there is less.
+// Products and weights of whole units of 32 rows overlap.
 // RUN: attn-opt %s --attn-select-schedule=target=sapphirerapids | FileCheck %s
 
 // CHECK-LABEL: func @d64(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = true>
 func.func @d64(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<1024x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
       outs(%o : tensor<1024x64xbf16>) -> tensor<1024x64xbf16>
@@ -10,7 +11,7 @@ func.func @d64(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<102
 }
 
 // CHECK-LABEL: func @d128(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
 func.func @d128(%q: tensor<1024x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<1024x128xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x128xbf16>, tensor<1024x128xbf16>, tensor<1024x128xbf16>)
       outs(%o : tensor<1024x128xbf16>) -> tensor<1024x128xbf16>
@@ -18,7 +19,7 @@ func.func @d128(%q: tensor<1024x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<
 }
 
 // CHECK-LABEL: func @d256(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
 func.func @d256(%q: tensor<1024x256xbf16>, %o: tensor<1024x256xbf16>) -> tensor<1024x256xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x256xbf16>, tensor<1024x256xbf16>, tensor<1024x256xbf16>)
       outs(%o : tensor<1024x256xbf16>) -> tensor<1024x256xbf16>
@@ -36,7 +37,7 @@ func.func @d1024(%q: tensor<1024x1024xbf16>, %o: tensor<1024x1024xbf16>) -> tens
 
 // The last tile has 104 keys.
 // CHECK-LABEL: func @keys_1000(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
 func.func @keys_1000(%q: tensor<1024x128xbf16>, %k: tensor<1000x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<1024x128xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<1024x128xbf16>, tensor<1000x128xbf16>, tensor<1000x128xbf16>)
       outs(%o : tensor<1024x128xbf16>) -> tensor<1024x128xbf16>
@@ -53,7 +54,7 @@ func.func @even(%q: tensor<130x64xbf16>, %k: tensor<160x64xbf16>, %o: tensor<130
 }
 
 // CHECK-LABEL: func @causal(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
 func.func @causal(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<1024x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
       outs(%o : tensor<1024x64xbf16>) {causal = #attn.causal<top_left>} -> tensor<1024x64xbf16>
@@ -61,7 +62,7 @@ func.func @causal(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<
 }
 
 // CHECK-LABEL: func @group(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
 func.func @group(%q: tensor<8x512x64xbf16>, %k: tensor<2x512x64xbf16>, %o: tensor<8x512x64xbf16>) -> tensor<8x512x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<8x512x64xbf16>, tensor<2x512x64xbf16>, tensor<2x512x64xbf16>)
       outs(%o : tensor<8x512x64xbf16>) -> tensor<8x512x64xbf16>
@@ -70,20 +71,29 @@ func.func @group(%q: tensor<8x512x64xbf16>, %k: tensor<2x512x64xbf16>, %o: tenso
 
 // Unknown numbers are many.
 // CHECK-LABEL: func @dynamic(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
 func.func @dynamic(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %o: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<?x64xbf16>, tensor<?x64xbf16>, tensor<?x64xbf16>)
       outs(%o : tensor<?x64xbf16>) -> tensor<?x64xbf16>
   return %r : tensor<?x64xbf16>
 }
 
-// K and V of 8 bits are widened to bf16.
+// K and V of 8 bits are widened to bf16; the scale of V modifies weights.
 // CHECK-LABEL: func @bytes(
 //       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
 func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xbf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
       kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16>
   return %r : tensor<1x256x64xbf16>
+}
+
+// Dropout modifies weights, so no step has units.
+// CHECK-LABEL: func @dropout(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+func.func @dropout(%q: tensor<1x1x256x64xbf16>, %n: i64, %o: tensor<1x1x256x64xbf16>) -> tensor<1x1x256x64xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1x1x256x64xbf16>, tensor<1x1x256x64xbf16>, tensor<1x1x256x64xbf16>)
+      dropout(%n, %n : i64, i64) outs(%o : tensor<1x1x256x64xbf16>) {dropout_p = 0.5 : f64} -> tensor<1x1x256x64xbf16>
+  return %r : tensor<1x1x256x64xbf16>
 }
 
 // A tile has whole vectors of rows; few rows are a decode kernel, whose rows are all there.

@@ -43,6 +43,26 @@ func.func @unrolled(%q: tensor<16x64xf32>, %o: tensor<16x64xf32>) -> tensor<16x6
 
 // -----
 
+// Only tiles multiply beside vectors.
+func.func @overlap(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>) outs(%o : tensor<32x64xf32>)
+  // expected-error @below {{expected instruction to be amx with overlap = true, found fma; write overlap = false}}
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 8, block_rows = 4, block_vectors = 4, overlap = true>} -> tensor<32x64xf32>
+  return %r : tensor<32x64xf32>
+}
+
+// -----
+
+// One unit and a half.
+func.func @units(%q: tensor<48x64xbf16>, %o: tensor<48x64xbf16>) -> tensor<48x64xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<48x64xbf16>, tensor<48x64xbf16>, tensor<48x64xbf16>) outs(%o : tensor<48x64xbf16>)
+  // expected-error @below {{expected query_tile to be a multiple of 32 with overlap = true, found 48; write overlap = false or query_tile = 64}}
+      {schedule = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 3, instruction = amx, overlap = true>} -> tensor<48x64xbf16>
+  return %r : tensor<48x64xbf16>
+}
+
+// -----
+
 // Additive scores have a kernel for many rows alone.
 func.func @additive(%q: tensor<4x16xf32>, %w: tensor<16xf32>, %o: tensor<4x16xf32>) -> tensor<4x16xf32> {
   // expected-error @below {{schedule: expected #attn.prefill<…> for additive scores (score_weight); write #attn.prefill<…>}}

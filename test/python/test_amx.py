@@ -41,13 +41,21 @@ PROBLEMS = {
     "hq2 sq113 sk257 d64 bf16 scale=0.6 out=lse": True,
     "hq2 sq113 sk257 d64 bf16 scale=-0.2 out=lse": True,
     "hq2 sq113 sk257 d64 bf16 scale=0.8 out=lse": True,
+    # Units: one, two and four of them, of a dynamic number too; heads whose shares of the weights do not fit.
+    "sq32 sk64 d64 bf16 out=lse": True,
+    "hq2 sq64 sk96 d32 dv128 bf16 causal=top_left out=lse": True,
+    "hq4 hkv2 sq128 sk256 d64 bf16 window=100,20 align=top_left": True,
+    "hq2 sq128 sk128 d96 dv192 bf16 scale=?": True,
+    "b2 hq2 sq128 sk256 d64 bf16 bias=1,2,128,256 mask=1,1,1,256 softcap=2 kv_lengths out=lse": True,
+    "b? hq2 sq? sk256 d64 bf16": True,
+    "b2 hq2 sq128 sk200 d64 bf16 layout=varlen causal=top_left": True,
     # By other instructions: few rows, heads that are no whole tiles.
     "hq2 sq1 sk203 d64 bf16": False,
     "hq2 sq113 sk203 d59 bf16": False,
     "hq2 sq113 sk203 d80 bf16": False,
     "hq2 sq113 sk0 d64 bf16": False,
 }
-SIZES = "--size=b=2,sq=113,sk=203"
+SIZES = {"b?": "b=2", "sq?": "sq=113", "sk?": "sk=203"}
 
 
 @pytest.fixture(scope="session")
@@ -58,8 +66,8 @@ def emulator(tmp_path_factory):
 
 def run(problem, emulator, *options):
     command = [ATTNC, "run", f"--problem={problem}", "--target=sapphirerapids", "--check", "--emulated", *options]
-    if "?" in problem:
-        command.append(SIZES)
+    if sizes := [size for token, size in SIZES.items() if token in problem.split()]:
+        command.append("--size=" + ",".join(sizes))
     run = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(emulator)}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert ": ok" in run.stdout
@@ -74,7 +82,16 @@ def test_products_by_tiles(problem, emulator):
     assert processor.has("amx-bf16") or emulated == PROBLEMS[problem]
 
 
-@pytest.mark.parametrize("tile", ["query_tile = 16, key_tile = 32", "query_tile = 48, key_tile = 160"])
+TILES = [
+    "query_tile = 16, key_tile = 32, overlap = false",
+    "query_tile = 48, key_tile = 160, overlap = false",
+    "query_tile = 64, key_tile = 64, overlap = true",
+    "query_tile = 96, key_tile = 160, overlap = true",
+    "overlap = false",
+]
+
+
+@pytest.mark.parametrize("tile", TILES)
 def test_other_tiles(tile, emulator):
     processor.skip_unless("avx2", "fma", "f16c")
     run("b2 hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right", emulator, f"--schedule=#attn.prefill<{tile}>")

@@ -37,8 +37,8 @@ TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
       hasBytes(problem.kv == Problem::KvElement::I8 && (hasPairs || problem.element == Problem::Element::F16)) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
-  static constexpr StringRef axes[] = {"kernel",     "instruction", "key_tile", "query_tile", "heads", "kv_heads",
-                                       "split_keys", "prefetch",    "chunks",   "registers",  "stages"};
+  static constexpr StringRef axes[] = {"kernel",     "instruction", "key_tile", "query_tile", "heads",  "kv_heads",
+                                       "split_keys", "prefetch",    "chunks",   "registers",  "stages", "overlap"};
   return axes;
 }
 
@@ -63,6 +63,8 @@ std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr s
     return changeBackward(axis, backward);
   if (axis == "chunks" || axis == "stages")
     return {};
+  if (axis == "overlap")
+    return changeOverlap(schedule);
   if (axis == "kernel")
     return changeKernel(schedule);
   if (axis == "registers")
@@ -219,5 +221,14 @@ std::vector<std::string> TuneSpace::changeInstruction(ScheduleAttr schedule) con
   bool isDecode = isa<DecodeAttr>(schedule);
   StringRef narrow = isDecode && hasBytes ? "bytes" : hasPairs ? "pairs" : "fma";
   StringRef other = schedule.getInfo().depth == 1 ? narrow : "fma";
-  return {((isDecode ? "#attn.decode<instruction = " : "#attn.prefill<instruction = ") + other + ">").str()};
+  if (!isDecode)
+    return {("#attn.prefill<overlap = false, instruction = " + other + ">").str()};
+  return {("#attn.decode<instruction = " + other + ">").str()};
+}
+
+std::vector<std::string> TuneSpace::changeOverlap(ScheduleAttr schedule) const {
+  auto prefill = dyn_cast<PrefillAttr>(schedule);
+  if (!prefill || prefill.getInfo().valueLayout != OperandLayout::Columns)
+    return {};
+  return {prefill.getOverlap() ? "#attn.prefill<overlap = false>" : "#attn.prefill<overlap = true>"};
 }

@@ -36,6 +36,7 @@ private:
   Texts changeHeads(ScheduleAttr schedule) const;
   Texts changeKvHeads(ScheduleAttr schedule) const;
   Texts changeInstruction(ScheduleAttr schedule) const;
+  Texts changeOverlap(ScheduleAttr schedule) const;
   Texts changeBackward(llvm::StringRef axis, BackwardAttr schedule) const;
 
   int64_t queries, keys, kvHeads; ///< Problem::kDynamic where a call says them

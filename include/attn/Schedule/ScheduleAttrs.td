@@ -58,13 +58,23 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
     vectors of query rows as accumulators, and fewer vectors where less is left of `query_tile`. Kernels prefetch rows of
     K and V `prefetch` rows ahead; 0 leaves that to the processor.
 
+    With `overlap`, a step that tiles multiply (`instruction = amx`) is made of units of 32 query rows, of which
+    `query_tile` has a whole number. While tiles multiply the scores of one unit and the output of another, vectors make
+    the weights of a third. Steps have no units, and their parts follow each other, if they modify weights (`weight_mod`,
+    dropout), have less than a whole key tile, or have score functions beside a dynamic number of rows.
+
     ```mlir
     #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>
+    #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx,
+                  overlap = true>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,
-                        "int64_t":$block_vectors, Attn_DefaultFMA:$instruction, Attn_Default<"0">:$prefetch);
+                        "int64_t":$block_vectors, Attn_DefaultFMA:$instruction, Attn_Default<"0">:$prefetch,
+                        DefaultValuedParameter<"bool", "false">:$overlap);
   let extraClassDeclaration = [{
+    /// Query rows of a unit of a step whose parts overlap.
+    static constexpr int64_t kUnitRows = 32;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
   }];

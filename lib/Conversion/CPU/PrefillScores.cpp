@@ -7,7 +7,6 @@
 #include "PrefillStep.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
-#include <numbers>
 
 using namespace mlir;
 using namespace attn;
@@ -24,7 +23,7 @@ static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock
     Values products;
     for (Value keyIndex : keys)
       for (int64_t v = 0; v < block.vectors; ++v)
-        products.push_back(vb.load(t.scores, {keyIndex, getLane(t, block, v)}));
+        products.push_back(vb.load(t.scores, getScoreIndices(t, keyIndex, block, v)));
     return products;
   }
   // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
@@ -49,19 +48,14 @@ static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock
       t.scoreWeight ? Combine(addScore) : Combine());
 }
 
-std::optional<double> attn::cpu::getFoldedScale(const PrefillTile &t, const LaneCode &laneCode) {
-  std::optional<double> scale = laneCode.getOnlyScale();
-  return usesTiles(t) && scale && *scale > 0 && *scale * std::numbers::log2e <= 1 ? scale : std::nullopt;
-}
-
-/// The scores of `keys`, stored but for products that stay; the maximum of them and `max`.
-static Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange keys, const LaneBlock &block,
-                           ValueRange max) {
+// Products that stay are not stored again.
+Values attn::cpu::emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange keys, const LaneBlock &block,
+                               ValueRange max) {
   VectorBuilder &vb = t.vb;
   for (Value keyIndex : keys)
     prefetch(t, Contraction::Scores, block, keyIndex, t.sizes.keys);
   Values raw = getProducts(t, keys, block), newMax(max), natural;
-  if (getFoldedScale(t, laneCode)) {
+  if (t.foldedScale) {
     for (auto [i, product] : llvm::enumerate(raw))
       newMax[i % block.vectors] = vb.max(product, newMax[i % block.vectors]);
     return newMax;
@@ -72,15 +66,30 @@ static Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange 
   natural = laneCode.cap(natural);
   for (size_t row = 0; row < keys.size(); ++row)
     for (int64_t v = 0; v < block.vectors; ++v) {
-      Value lane = getLane(t, block, v);
       Value score = laneCode.remove(natural[row * block.vectors + v], keys[row], v);
-      vb.store(score, t.scores, {keys[row], lane});
+      vb.store(score, t.scores, getScoreIndices(t, keys[row], block, v));
       newMax[v] = vb.max(score, newMax[v]);
     }
   return newMax;
 }
 
-static Values emitAllScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax) {
+Values attn::cpu::startMaxima(const PrefillTile &t, ValueRange oldMax) {
+  if (!t.foldedScale)
+    return Values(oldMax);
+  return Values(oldMax.size(), t.vb.splat(-std::numeric_limits<double>::infinity()));
+}
+
+Values attn::cpu::finishMaxima(const PrefillTile &t, ValueRange max, ValueRange oldMax) {
+  VectorBuilder &vb = t.vb;
+  Values newMax(max);
+  // max(m, scale max_j S^T[j]): rounding keeps the order.
+  for (auto [next, old] : llvm::zip(newMax, oldMax))
+    if (t.foldedScale)
+      next = vb.max(arith::MulFOp::create(vb.b, vb.loc, next, vb.splat(*t.foldedScale)), old);
+  return newMax;
+}
+
+Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange init) {
   VectorBuilder &vb = t.vb;
   int64_t blockRows = getBlockRows(t, block.vectors);
   auto emitBlock = [&](Value first, int64_t rows, ValueRange max, Value last) {
@@ -96,23 +105,10 @@ static Values emitAllScores(const PrefillTile &t, LaneCode &laneCode, const Lane
   // instead, in which the last key stands for those beyond it: its score is the same each time.
   int64_t atOnce = hasDynamicRows(t) ? block.vectors * vb.lanes : t.sizes.lanes;
   if (!getConstantIntValue(t.numKeys) && atOnce <= kFewVectors * vb.lanes)
-    return vb.loop(vb.index(0), t.keyCount, blockRows, oldMax, [&](Value first, ValueRange max) {
+    return vb.loop(vb.index(0), t.keyCount, blockRows, init, [&](Value first, ValueRange max) {
       return emitBlock(first, blockRows, max, vb.subtract(t.keyCount, vb.index(1)));
     });
-  return forEachBlock(vb, t.numKeys, blockRows, oldMax, [&](Value first, int64_t rows, ValueRange max) {
+  return forEachBlock(vb, t.numKeys, blockRows, init, [&](Value first, int64_t rows, ValueRange max) {
     return emitBlock(first, rows, max, /*last=*/Value());
   });
-}
-
-Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax) {
-  std::optional<double> scale = getFoldedScale(t, laneCode);
-  if (!scale)
-    return emitAllScores(t, laneCode, block, oldMax);
-  // max(m, scale max_j S^T[j]): rounding keeps the order.
-  VectorBuilder &vb = t.vb;
-  Values newMax =
-      emitAllScores(t, laneCode, block, Values(block.vectors, vb.splat(-std::numeric_limits<double>::infinity())));
-  for (auto [max, old] : llvm::zip(newMax, oldMax))
-    max = vb.max(arith::MulFOp::create(vb.b, vb.loc, max, vb.splat(*scale)), old);
-  return newMax;
 }

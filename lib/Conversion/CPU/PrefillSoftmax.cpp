@@ -16,58 +16,75 @@ static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
 
 /// 2^(s scale log2 e - m' log2 e) of a score that is still a product, in one multiply-add. m' log2 e is rounded as the
 /// scores themselves are. Without a bias, no score is near the most negative finite number.
-static Value emitFoldedWeight(const PrefillTile &t, double scale, Value product, Value max) {
+static Value emitFoldedWeight(const PrefillTile &t, Value product, Value max) {
   VectorBuilder &vb = t.vb;
   Value subtracted = arith::MulFOp::create(vb.b, vb.loc, max, vb.splat(-std::numbers::log2e));
-  return vb.exp2(vb.multiplyAdd(product, vb.splat(scale * std::numbers::log2e), subtracted), getWeightType(t));
+  return vb.exp2(vb.multiplyAdd(product, vb.splat(*t.foldedScale * std::numbers::log2e), subtracted), getWeightType(t));
+}
+
+Value attn::cpu::getFiniteMaximum(const PrefillTile &t, const LaneCode &laneCode, Value max) {
+  return laneCode.isPartial() ? t.vb.select(t.vb.isEqual(max, kMinusInf), t.vb.splat(0), max) : max;
+}
+
+Values attn::cpu::emitRescaleFactors(const PrefillTile &t, const LaneCode &laneCode, const LaneBlock &block,
+                                     ValueRange oldMax, ValueRange newMax) {
+  VectorBuilder &vb = t.vb;
+  Values maxima, factors; // m', and alpha
+  for (auto [before, after] : llvm::zip(oldMax, newMax)) {
+    Value max = getFiniteMaximum(t, laneCode, after);
+    // alpha = 2^((m - m') log2 e); for m = -inf it scales a state of zeros.
+    factors.push_back(vb.expDifference(before, max));
+    maxima.push_back(max);
+  }
+  for (auto [v, max] : llvm::enumerate(newMax))
+    vb.store(max, t.state.rowMax.memref, at(t, t.state.rowMax, getLane(t, block, v), {}, {}, {}));
+  for (auto [v, factor] : llvm::enumerate(factors))
+    vb.store(factor, t.alpha, {getLane(t, block, v)});
+  return maxima;
+}
+
+void attn::cpu::emitWeights(const PrefillTile &t, LaneCode &laneCode, Value first, int64_t keys, const LaneBlock &block,
+                            int64_t v, Value max, Value &sum) {
+  VectorBuilder &vb = t.vb;
+  // p = 2^((s - m') log2 e), 0 for a removed key, a score of -inf; adds it to the sum, returns what multiplies V.
+  auto emitWeight = [&](Value keyIndex) {
+    Value score = vb.load(t.scores, getScoreIndices(t, keyIndex, block, v));
+    Value weight = t.foldedScale ? emitFoldedWeight(t, score, max) : vb.expDifference(score, max, getWeightType(t));
+    sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
+    return laneCode.modifyWeight(weight, keyIndex, v);
+  };
+  Value weight = emitWeight(first);
+  if (!usesPairs(t))
+    return vb.store(weight, t.scores, getScoreIndices(t, first, block, v));
+  // The last of an odd number of keys has 0 beside it.
+  Value odd = keys == 2 ? emitWeight(vb.add(first, 1)) : vb.splat(0);
+  // A row in which a weight is NaN has a sum of NaN, whatever becomes of that weight; of one that is NaN only behind
+  // weight_mod the sum knows nothing.
+  bool byIntegers = usesTiles(t) && !laneCode.modifiesWeights();
+  Value pairs = byIntegers ? vb.makePairsByIntegers(weight, odd) : vb.makePairs(weight, odd);
+  vb.store(pairs, t.pairs.weights, getWeightIndices(t, vb.divide(first, 2), block, v));
+}
+
+void attn::cpu::addToRowSum(const PrefillTile &t, const LaneBlock &block, int64_t v, Value sum) {
+  VectorBuilder &vb = t.vb;
+  Value lane = getLane(t, block, v);
+  Values position = at(t, t.state.rowSum, lane, {}, {}, {});
+  Value old = vb.load(t.state.rowSum.memref, position);
+  vb.store(vb.multiplyAdd(old, vb.load(t.alpha, lane), sum), t.state.rowSum.memref, position);
 }
 
 void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax,
                             ValueRange newMax) {
   VectorBuilder &vb = t.vb;
-  std::optional<double> foldedScale = getFoldedScale(t, laneCode);
-  Values maxima, factors; // m', and alpha
-  for (auto [before, after] : llvm::zip(oldMax, newMax)) {
-    // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
-    Value max = after;
-    if (laneCode.isPartial())
-      max = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), after);
-    // alpha = 2^((m - m') log2 e); for m = -inf it scales a state of zeros.
-    factors.push_back(vb.expDifference(before, max));
-    maxima.push_back(max);
-  }
-  // p = 2^((s - m') log2 e), 0 for a removed key, a score of -inf; adds it to the sum, returns what multiplies V.
-  auto emitWeight = [&](Value keyIndex, int64_t v, Value &sum) {
-    Value score = vb.load(t.scores, {keyIndex, getLane(t, block, v)});
-    Value weight = foldedScale ? emitFoldedWeight(t, *foldedScale, score, maxima[v])
-                               : vb.expDifference(score, maxima[v], getWeightType(t));
-    sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
-    return laneCode.modifyWeight(weight, keyIndex, v);
-  };
   // The polynomial's coefficients fill a small register file: there, one vector of lanes at a time.
   int64_t together = vb.target.vectorRegisters < kManyRegisters ? 1 : block.vectors;
-  for (auto [v, max] : llvm::enumerate(newMax))
-    vb.store(max, t.state.rowMax.memref, at(t, t.state.rowMax, getLane(t, block, v), {}, {}, {}));
-  for (auto [v, factor] : llvm::enumerate(factors))
-    vb.store(factor, t.alpha, {getLane(t, block, v)});
-  auto storeWeights = [&](Value first, int64_t keys, int64_t v, Value &sum) {
-    Value lane = getLane(t, block, v), weight = emitWeight(first, v, sum);
-    if (!usesPairs(t))
-      return vb.store(weight, t.scores, {first, lane});
-    // The last of an odd number of keys has 0 beside it.
-    Value odd = keys == 2 ? emitWeight(vb.add(first, 1), v, sum) : vb.splat(0);
-    // A row in which a weight is NaN has a sum of NaN, whatever becomes of that weight; of one that is NaN only behind
-    // weight_mod the sum knows nothing.
-    bool byIntegers = usesTiles(t) && !laneCode.modifiesWeights();
-    Value pairs = byIntegers ? vb.makePairsByIntegers(weight, odd) : vb.makePairs(weight, odd);
-    vb.store(pairs, t.pairs.weights, {vb.divide(first, 2), vb.multiply(lane, 2)});
-  };
+  Values maxima = emitRescaleFactors(t, laneCode, block, oldMax, newMax);
   // A tile instruction multiplies the weights of all keys of a tile.
   if (usesTiles(t) && getConstantIntValue(t.numKeys) != t.sizes.keys) {
     Value zeros = vb.zero(VectorType::get({2 * vb.lanes}, getWeightType(t)));
     vb.loop(vb.divide(vb.add(t.keyCount, 1), 2), vb.index(t.sizes.keys / 2), 1, {}, [&](Value pair, ValueRange) {
       for (int64_t v = 0; v < block.vectors; ++v)
-        vb.store(zeros, t.pairs.weights, {pair, vb.multiply(getLane(t, block, v), 2)});
+        vb.store(zeros, t.pairs.weights, getWeightIndices(t, pair, block, v));
       return Values();
     });
   }
@@ -77,16 +94,12 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
         forEachBlock(vb, t.numKeys, usesPairs(t) ? 2 : 1, zeros, [&](Value first, int64_t keys, ValueRange partial) {
           Values next(partial);
           for (int64_t i = 0; i < together; ++i)
-            storeWeights(first, keys, firstVector + i, next[i]);
+            emitWeights(t, laneCode, first, keys, block, firstVector + i, maxima[firstVector + i], next[i]);
           return next;
         });
     if (auto loop = sums.back().getDefiningOp<scf::ForOp>(); loop && together == 1)
       attn::keepRolled(loop);
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      Value lane = getLane(t, block, firstVector + i);
-      Values position = at(t, t.state.rowSum, lane, {}, {}, {});
-      Value old = vb.load(t.state.rowSum.memref, position);
-      vb.store(vb.multiplyAdd(old, vb.load(t.alpha, lane), sum), t.state.rowSum.memref, position);
-    }
+    for (auto [i, sum] : llvm::enumerate(sums))
+      addToRowSum(t, block, firstVector + i, sum);
   }
 }

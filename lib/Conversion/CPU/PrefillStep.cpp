@@ -15,6 +15,7 @@
 #include "PrefillStep.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "llvm/ADT/bit.h"
+#include <numbers>
 
 using namespace mlir;
 using namespace attn;
@@ -34,7 +35,12 @@ static PrefillSizes getSizes(OnlineStepOp step) {
           getStaticSize(step, DimKind::HeadSize), getStaticSize(step, DimKind::ValueSize)};
 }
 
-PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step)
+static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode) {
+  std::optional<double> scale = laneCode.getOnlyScale();
+  return usesTiles(t) && scale && *scale > 0 && *scale * std::numbers::log2e <= 1 ? scale : std::nullopt;
+}
+
+PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode)
     : vb(vb), schedule(cast<PrefillAttr>(*step.getSchedule())), prefetches(vb, step), sizes(getSizes(step)) {
   SmallVector<AffineMap> maps = getMaps(step);
   query = {step.getQuery(), maps[0]};
@@ -50,14 +56,19 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step)
   // Blocks narrower than a tile walk down columns of S^T: rows a line further apart fall on all sets of the cache.
   bool isNarrow = sizes.lanes > getBlockLanes(*this) && !usesTiles(*this);
   int64_t padding = isNarrow ? kBufferAlignment / (vb.elementType.getWidth() / 8) : 0;
-  scores = vb.stackBuffer({sizes.keys, sizes.lanes + padding});
+  foldedScale = getFoldedScale(*this, laneCode);
+  // The code of weights is unrolled: that of a region would take LLVM minutes. Rows behind a dynamic end have no bias.
+  isByUnits = schedule.getOverlap() && !laneCode.modifiesWeights() && getConstantIntValue(numKeys) == sizes.keys &&
+              (!hasDynamicRows(*this) || !laneCode.isPartial());
+  int64_t places = isByUnits ? 2 : 1, width = isByUnits ? PrefillAttr::kUnitRows : sizes.lanes;
+  scores = vb.stackBuffer({places * sizes.keys, width + padding});
   alpha = vb.stackBuffer({sizes.lanes});
   if (!usesPairs(*this))
     return;
   pairs.query = vb.collapsePairs(query.memref);
   if (!usesTiles(*this))
     pairs.value = vb.collapsePairs(value.memref);
-  pairs.weights = vb.stackBuffer({int64_t(llvm::divideCeil(sizes.keys, 2)), 2 * sizes.lanes}, getWeightType(*this));
+  pairs.weights = vb.stackBuffer({places * int64_t(llvm::divideCeil(sizes.keys, 2)), 2 * width}, getWeightType(*this));
 }
 
 FloatType attn::cpu::getWeightType(const PrefillTile &t) {
@@ -149,16 +160,19 @@ static void forEachLaneBlock(const PrefillTile &t, const LaneRange &range, funct
   });
 }
 
+Values attn::cpu::loadMaxima(const PrefillTile &t, const LaneBlock &block) {
+  Values maxima;
+  for (int64_t v = 0; v < block.vectors; ++v)
+    maxima.push_back(t.vb.load(t.state.rowMax.memref, at(t, t.state.rowMax, getLane(t, block, v), {}, {}, {})));
+  return maxima;
+}
+
 /// S^T, then P^T in its place, of one block.
 static void emitBlockWeights(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block) {
-  VectorBuilder &vb = t.vb;
-  Values starts, oldMax;
-  for (int64_t v = 0; v < block.vectors; ++v)
-    starts.push_back(getLane(t, block, v));
-  laneCode.prepare(starts);
-  for (int64_t v = 0; v < block.vectors; ++v)
-    oldMax.push_back(vb.load(t.state.rowMax.memref, at(t, t.state.rowMax, getLane(t, block, v), {}, {}, {})));
-  emitSoftmax(t, laneCode, block, oldMax, emitScores(t, laneCode, block, oldMax));
+  laneCode.prepare(getLanes(t, block));
+  Values oldMax = loadMaxima(t, block);
+  Values max = emitScores(t, laneCode, block, startMaxima(t, oldMax));
+  emitSoftmax(t, laneCode, block, oldMax, finishMaxima(t, max, oldMax));
 }
 
 static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
@@ -248,7 +262,8 @@ LogicalResult attn::cpu::lowerPrefillStep(RewriterBase &rewriter, OnlineStepOp o
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
   LaneCode laneCode(vb, ScoreFunctions::of(op));
-  emitStep(PrefillTile(vb, op), laneCode);
+  PrefillTile tile(vb, op, laneCode);
+  tile.isByUnits ? emitUnits(tile, laneCode) : emitStep(tile, laneCode);
   rewriter.eraseOp(op);
   return success();
 }

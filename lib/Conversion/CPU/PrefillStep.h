@@ -1,7 +1,7 @@
 //===- PrefillStep.h - a prefill tile accumulates one key tile --*- C++ -*-===//
 //
 // PrefillStep.cpp goes over blocks of lanes, PrefillScores.cpp multiplies K by Q^T, PrefillSoftmax.cpp makes weights of
-// scores, PrefillOutput.cpp multiplies V^T by them.
+// scores, PrefillOutput.cpp multiplies V^T by them; PrefillUnits.cpp does all of it at once beside tiles.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,6 +30,12 @@ struct PrefillPairs {
   mlir::Value query, value, weights;
 };
 
+/// The rows of a unit in the buffers of scores and of weights, which are as wide as it (PrefillUnits.cpp); null
+/// elsewhere.
+struct UnitScratch {
+  mlir::Value scoreRow, pairRow;
+};
+
 /// Vectors of lanes whose products are accumulated in registers.
 struct LaneBlock {
   mlir::Value first;
@@ -39,7 +45,7 @@ struct LaneBlock {
 /// What an online_step of a prefill tile reads and writes. The functions below emit code for it at the builder's
 /// position.
 struct PrefillTile {
-  PrefillTile(VectorBuilder &vb, OnlineStepOp step);
+  PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode);
 
   VectorBuilder &vb;
   const PrefillAttr schedule;
@@ -53,6 +59,11 @@ struct PrefillTile {
   mlir::Value scores;      ///< S^T, then P^T: (key, lane), on the stack
   mlir::Value alpha;       ///< (lane)
   PrefillPairs pairs;
+  /// The scale of scores that stay products, as tiles have stored them; none if anything else changes them, or if the
+  /// factor of a weight's exponent might overflow.
+  std::optional<double> foldedScale;
+  bool isByUnits; ///< PrefillUnits.cpp
+  UnitScratch scratch;
 };
 
 // Kinds of products.
@@ -60,9 +71,6 @@ inline bool usesPairs(const PrefillTile &t) { return t.schedule.getInfo().queryL
 /// By a tile instruction, where V lies as (e, j).
 inline bool usesTiles(const PrefillTile &t) { return t.schedule.getInfo().valueLayout == OperandLayout::Columns; }
 inline bool hasDynamicRows(const PrefillTile &t) { return !mlir::getConstantIntValue(t.endLane); }
-/// The scale of scores that stay products, as tiles have stored them; none if anything else changes them, or if the
-/// factor of a weight's exponent might overflow.
-std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode);
 /// What a weight is rounded to.
 mlir::FloatType getWeightType(const PrefillTile &t);
 
@@ -71,6 +79,23 @@ inline unsigned getNumBatch(const PrefillTile &t) { return t.query.map.getNumDim
 inline int64_t getBlockLanes(const PrefillTile &t) { return t.schedule.getBlockVectors() * t.vb.lanes; }
 inline mlir::Value getLane(const PrefillTile &t, const LaneBlock &block, int64_t vector) {
   return t.vb.add(block.first, vector * t.vb.lanes);
+}
+inline Values getLanes(const PrefillTile &t, const LaneBlock &block) {
+  Values lanes;
+  for (int64_t v = 0; v < block.vectors; ++v)
+    lanes.push_back(getLane(t, block, v));
+  return lanes;
+}
+/// Where the score of a key lies, and where the weights of a pair of keys do.
+inline Values getScoreIndices(const PrefillTile &t, mlir::Value keyIndex, const LaneBlock &block, int64_t v) {
+  if (!t.scratch.scoreRow)
+    return {keyIndex, getLane(t, block, v)};
+  return {t.vb.add(t.scratch.scoreRow, keyIndex), t.vb.index(v * t.vb.lanes)};
+}
+inline Values getWeightIndices(const PrefillTile &t, mlir::Value pair, const LaneBlock &block, int64_t v) {
+  if (!t.scratch.pairRow)
+    return {pair, t.vb.multiply(getLane(t, block, v), 2)};
+  return {t.vb.add(t.scratch.pairRow, pair), t.vb.index(2 * v * t.vb.lanes)};
 }
 /// Indices of a position in the domain (batch…, query, key, head, value).
 Values at(const PrefillTile &t, const Operand &operand, mlir::Value lane, mlir::Value keyIndex, mlir::Value head,
@@ -91,13 +116,33 @@ Values emitProducts(const PrefillTile &t, int64_t rows, const LaneBlock &block, 
                     llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine addScore = {});
 
 // The parts of a step.
-/// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
-Values emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange oldMax);
+Values loadMaxima(const PrefillTile &t, const LaneBlock &block);
+/// S^T[j][lane] = score of key j; returns what startMaxima has made of m for finishMaxima to make max(m, max_j S^T[j])
+/// of.
+Values emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange max);
+/// The same of some keys.
+Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, mlir::ValueRange keys, const LaneBlock &block,
+                    mlir::ValueRange max);
+Values startMaxima(const PrefillTile &t, mlir::ValueRange oldMax);
+Values finishMaxima(const PrefillTile &t, mlir::ValueRange max, mlir::ValueRange oldMax);
 /// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
 void emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange oldMax,
                  mlir::ValueRange newMax);
+/// Its steps: the new maxima and alpha, stored; returns what scores are relative to.
+Values emitRescaleFactors(const PrefillTile &t, const LaneCode &laneCode, const LaneBlock &block,
+                          mlir::ValueRange oldMax, mlir::ValueRange newMax);
+/// m', or any finite number for a row that has kept nothing yet: every p of it is 0.
+mlir::Value getFiniteMaximum(const PrefillTile &t, const LaneCode &laneCode, mlir::Value max);
+/// The weights of one or two keys from `first` on, stored, for vector `v` of the block; adds them to `sum`.
+void emitWeights(const PrefillTile &t, LaneCode &laneCode, mlir::Value first, int64_t keys, const LaneBlock &block,
+                 int64_t v, mlir::Value max, mlir::Value &sum);
+/// l' = alpha l + sum
+void addToRowSum(const PrefillTile &t, const LaneBlock &block, int64_t v, mlir::Value sum);
 /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V; tiles add the sum later.
 void emitOutput(const PrefillTile &t, mlir::Value column, int64_t rows, const LaneBlock &block);
+
+/// A step whose products and weights are made at once.
+void emitUnits(const PrefillTile &t, LaneCode &laneCode);
 
 mlir::LogicalResult lowerPrefillStep(mlir::RewriterBase &rewriter, OnlineStepOp step, const TargetInfo &target);
 

@@ -13,22 +13,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "TileProducts.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Tiles of a block, each way.
-static constexpr int64_t kTiles = 2;
 static constexpr int64_t kRows = TargetInfo::kTileRows, kDepth = TargetInfo::kTileDepth;
 
 /// body(first row, number of tiles from there on) over `count` rows.
 static void forEachTilePair(VectorBuilder &vb, int64_t count, function_ref<void(Value, int64_t)> body) {
-  int64_t pair = kTiles * kRows, whole = count / pair * pair;
+  int64_t pair = kBlockRows, whole = count / pair * pair;
   vb.loop(whole, pair, {}, [&](Value first, ValueRange) {
-    body(first, kTiles);
+    body(first, kBlockTiles);
     return Values();
   });
   if (whole < count)
@@ -94,36 +92,63 @@ Value attn::cpu::getPairMatrix(VectorBuilder &vb, Value pairs) {
   return ::getMatrix(vb, pairs, rank - 2, rank - 1);
 }
 
+static amx::TileType getPairType(OpBuilder &b) { return amx::TileType::get({kRows, kDepth}, b.getBF16Type()); }
+static amx::TileType getSumType(OpBuilder &b) { return amx::TileType::get({kRows, kRows}, b.getF32Type()); }
+
+static Value loadTile(VectorBuilder &vb, amx::TileType type, Value matrix, Value row, Value column) {
+  return amx::TileLoadOp::create(vb.b, vb.loc, type, matrix, ValueRange{row, column});
+}
+
+/// The position of a tile of the block in a matrix.
+static Values getTileIndices(VectorBuilder &vb, const TileBlock &block, int64_t tile) {
+  return {vb.add(block.sums.row, tile / block.tilesAcross * kRows),
+          vb.add(block.sums.column, tile % block.tilesAcross * kRows)};
+}
+
+Values attn::cpu::startTiles(VectorBuilder &vb, const TileBlock &block) {
+  Values sums;
+  amx::TileType type = getSumType(vb.b);
+  for (int64_t tile = 0; tile < block.tilesDown * block.tilesAcross; ++tile) {
+    Values at = getTileIndices(vb, block, tile);
+    sums.push_back(block.isAdded ? loadTile(vb, type, block.sums.matrix, at[0], at[1])
+                                 : amx::TileZeroOp::create(vb.b, vb.loc, type).getResult());
+  }
+  return sums;
+}
+
+void attn::cpu::multiplyTiles(VectorBuilder &vb, const TileBlock &block, Value k, Values &sums,
+                              function_ref<void(int64_t)> behind) {
+  Values lefts, rights;
+  amx::TileType type = getPairType(vb.b);
+  for (int64_t i = 0; i < block.tilesDown; ++i)
+    lefts.push_back(loadTile(vb, type, block.left.matrix, vb.add(block.left.row, i * kRows), k));
+  for (int64_t j = 0; j < block.tilesAcross; ++j)
+    rights.push_back(loadTile(vb, type, block.right.matrix, vb.add(block.right.row, vb.divide(k, 2)),
+                              vb.add(block.right.column, 2 * j * kRows)));
+  for (auto [tile, sum] : llvm::enumerate(sums)) {
+    sum = amx::TileMulFOp::create(vb.b, vb.loc, getSumType(vb.b), lefts[tile / block.tilesAcross],
+                                  rights[tile % block.tilesAcross], sum);
+    behind(tile);
+  }
+}
+
+void attn::cpu::storeTiles(VectorBuilder &vb, const TileBlock &block, ValueRange sums) {
+  for (auto [tile, sum] : llvm::enumerate(sums))
+    amx::TileStoreOp::create(vb.b, vb.loc, block.sums.matrix, getTileIndices(vb, block, tile), sum);
+}
+
 void attn::cpu::emitTileProduct(VectorBuilder &vb, Value left, Value right, Value sums, bool isAdded) {
-  OpBuilder &b = vb.b;
-  Location loc = vb.loc;
   auto sumsType = cast<MemRefType>(sums.getType());
-  int64_t rows = sumsType.getDimSize(0), columns = sumsType.getDimSize(1),
-          depth = cast<MemRefType>(left.getType()).getDimSize(1);
-  auto pairType = amx::TileType::get({kRows, kDepth}, b.getBF16Type());
-  auto sumType = amx::TileType::get({kRows, kRows}, b.getF32Type());
-  auto load = [&](Value matrix, amx::TileType type, Value row, Value column) -> Value {
-    return amx::TileLoadOp::create(b, loc, type, matrix, ValueRange{row, column});
-  };
-  forEachTilePair(vb, rows, [&](Value firstRow, int64_t tilesDown) {
-    forEachTilePair(vb, columns, [&](Value firstColumn, int64_t tilesAcross) {
-      auto getRow = [&](int64_t tile) { return vb.add(firstRow, tile / tilesAcross * kRows); };
-      auto getColumn = [&](int64_t tile) { return vb.add(firstColumn, tile % tilesAcross * kRows); };
-      Values accumulators;
-      for (int64_t tile = 0; tile < tilesDown * tilesAcross; ++tile)
-        accumulators.push_back(isAdded ? load(sums, sumType, getRow(tile), getColumn(tile))
-                                       : amx::TileZeroOp::create(b, loc, sumType).getResult());
-      for (int64_t k = 0; k < depth; k += kDepth) {
-        Values lefts, rights;
-        for (int64_t i = 0; i < tilesDown; ++i)
-          lefts.push_back(load(left, pairType, getRow(i * tilesAcross), vb.index(k)));
-        for (int64_t j = 0; j < tilesAcross; ++j)
-          rights.push_back(load(right, pairType, vb.index(k / 2), vb.multiply(getColumn(j), 2)));
-        for (auto [tile, sum] : llvm::enumerate(accumulators))
-          sum = amx::TileMulFOp::create(b, loc, sumType, lefts[tile / tilesAcross], rights[tile % tilesAcross], sum);
-      }
-      for (auto [tile, sum] : llvm::enumerate(accumulators))
-        amx::TileStoreOp::create(b, loc, sums, ValueRange{getRow(tile), getColumn(tile)}, sum);
+  int64_t depth = cast<MemRefType>(left.getType()).getDimSize(1);
+  Value zero = vb.index(0);
+  forEachTilePair(vb, sumsType.getDimSize(0), [&](Value row, int64_t tilesDown) {
+    forEachTilePair(vb, sumsType.getDimSize(1), [&](Value column, int64_t tilesAcross) {
+      TileBlock block{{left, row, zero}, {right, zero, vb.multiply(column, 2)}, {sums, row, column}, isAdded, tilesDown,
+                      tilesAcross};
+      Values tiles = startTiles(vb, block);
+      for (int64_t k = 0; k < depth; k += kDepth)
+        multiplyTiles(vb, block, vb.index(k), tiles, [](int64_t) {});
+      storeTiles(vb, block, tiles);
     });
   });
 }

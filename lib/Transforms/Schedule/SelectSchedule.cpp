@@ -133,8 +133,11 @@ static int64_t getEvenTile(int64_t size, int64_t unit, int64_t most) {
   return llvm::alignTo(std::max<int64_t>(llvm::divideCeil(size, tiles), 1), unit);
 }
 
-/// The same by a tile instruction. Its tiles overlap so little with the rest of a step that the register blocks do not
-/// matter. K and V are not prefetched: they would push the tiles out of the first-level cache.
+/// True where no step modifies weights.
+static bool keepsWeights(SdpaOp op) { return !op.getDropoutP() && !op.getValueScale(); }
+
+/// The same by a tile instruction. The register blocks do not matter. K and V are not prefetched: they would push the
+/// tiles out of the first-level cache.
 static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queries, InstructionAttr instruction,
                                                         const TargetInfo &target) {
   int64_t lanes = target.getLanes(32), unit = instruction.getInfo().keyMultiple;
@@ -150,7 +153,8 @@ static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queri
   PrefillShape shape{queries, keyTile, getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize),
                      /*elementBytes=*/4};
   PrefillChoice choice{PrefillAttr::get(op.getContext(), rows, keyTile, lanes, kTiledBlock,
-                                        std::min(kTiledBlock, rows / lanes), instruction, /*prefetch=*/0)};
+                                        std::min(kTiledBlock, rows / lanes), instruction, /*prefetch=*/0,
+                                        /*overlap=*/rows % PrefillAttr::kUnitRows == 0 && keepsWeights(op))};
   if (!ShapedType::isDynamic(queries))
     choice.cycles = getGroupSize(op) * getTiledCycles(shape, rows, target);
   return choice;
@@ -199,7 +203,7 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   PrefillTile tile = selectPrefillTile(shape, target);
   int64_t prefetch = isInPlace && !gather ? selectPrefetch(op, elementBytes, target) : 0;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
-                                        tile.laneVectors, instruction, prefetch)};
+                                        tile.laneVectors, instruction, prefetch, /*overlap=*/false)};
   if (!ShapedType::isDynamic(shape.queries))
     choice.cycles = getGroupSize(op) * getPrefillCycles(shape, tile, target);
   return choice;
