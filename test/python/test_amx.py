@@ -8,6 +8,8 @@ import os
 import re
 import subprocess
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import processor
@@ -38,11 +40,11 @@ PROBLEMS = {
     "b? hq2 sq? sk? d64 bf16 causal=top_left": True,
     "b2 hq4 hkv2 sq113 sk203 d64 dv128 bf16 kv=fp8 window=3,2 align=bottom_right": True,
     # Scores that stay products until they are weights, and some that do not: a scale below 0, one that is too large.
-    "hq2 sq113 sk257 d64 bf16 scale=0.6 out=lse": True,
+    "hq2 sq113 sk257 d64 bf16 scale=0.6 out=lse,max": True,
     "hq2 sq113 sk257 d64 bf16 scale=-0.2 out=lse": True,
     "hq2 sq113 sk257 d64 bf16 scale=0.8 out=lse": True,
     # Units: one, two and four of them, of a dynamic number too; heads whose shares of the weights do not fit.
-    "sq32 sk64 d64 bf16 out=lse": True,
+    "sq32 sk64 d64 bf16 out=lse,max": True,
     "hq2 sq64 sk96 d32 dv128 bf16 causal=top_left out=lse": True,
     "hq4 hkv2 sq128 sk256 d64 bf16 window=100,20 align=top_left": True,
     "hq2 sq128 sk128 d96 dv192 bf16 scale=?": True,
@@ -95,3 +97,17 @@ TILES = [
 def test_other_tiles(tile, emulator):
     processor.skip_unless("avx2", "fma", "f16c")
     run("b2 hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right", emulator, f"--schedule=#attn.prefill<{tile}>")
+
+
+def test_weights_are_rounded_to_nearest(emulator, tmp_path):
+    """A V of ones is left as it is: the mean of weights that were cut off would be a step of bf16 below 1."""
+    processor.skip_unless("avx2", "fma", "f16c")
+    rng = np.random.default_rng(0)
+    q, k = (rng.standard_normal((1, 2, rows, 64)).astype(ml_dtypes.bfloat16) for rows in (64, 200))
+    words = []
+    for i, x in enumerate((q, k, np.ones_like(k))):
+        np.save(tmp_path / f"{i}.npy", x.view("V2"))
+        words.append(f"--input={tmp_path / f'{i}.npy'}")
+    run("b1 hq2 sq64 sk200 d64 bf16", emulator, *words, f"--output={tmp_path / 'out.npy'}")
+    out = np.load(tmp_path / "out.npy").view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(out.astype(np.float32), 1)
