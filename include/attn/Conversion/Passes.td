@@ -151,6 +151,8 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
     from K and V; the softmax runs down the rows of S^T lane by lane, so there
     is no horizontal reduction; exp is a polynomial of 2^x. A predicate, a
     boolean mask, a bias and the score functions are lane-wise code on the scores.
+    With `instruction = amx` the products are those of tiles, and with `overlap`
+    the softmax of 32 rows runs beside the products of others.
 
     Takes `attn.pack`, `attn.init_state`, `attn.online_step` and
     `attn.finalize` on memrefs with static tile sizes, as `attn-tile` and
