@@ -38,7 +38,7 @@ TIME_LIMIT = 600  # seconds a tool
 PER_PROBLEM = 10
 TARGETS = {"host": 5, "x86-64-v3": 3, "x86-64-v2": 2, "sm_80": 1}  # with the number of times each is drawn
 ROUTES = {"option": 7, "attn.sdpa": 2, "attn.online_step": 1}
-FLAGS = ("shared_keys", "overlap")
+FLAGS = ("shared_keys", "overlap", "producer")
 INSTRUCTIONS = ("fma", "pairs", "bytes", "amx", "mma", "tf32", "wgmma")
 LARGEST = 1 << 24
 # Any number of a field, in range and out of it.
@@ -65,7 +65,8 @@ SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
 KINDS = {
     "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch", "overlap"),
     "decode": ("query_tile", "key_tile", "lanes", "block_queries", "instruction", "split_keys", "prefetch", "kv_heads"),
-    "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys", "stages"),
+    "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys", "stages",
+              "producer"),
 }
 REQUIRED = {"prefill": 5, "decode": 4, "block": 4}
 

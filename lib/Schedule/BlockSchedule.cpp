@@ -29,7 +29,7 @@ static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 
 LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps,
                                 int64_t warpRows, InstructionAttr instruction, bool sharedKeys, int64_t splitKeys,
-                                int64_t stages) {
+                                int64_t stages, bool producer) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"warps", warps, 1},
@@ -56,6 +56,13 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
                        << warpRows << " and " << keyTile << "; write warp_rows = " << kFragment << ", key_tile = 128";
   if (stages > kMaxStages)
     return emitError() << "expected stages of at most " << kMaxStages << ", found " << stages << "; write stages = 2";
+  if (producer && stages == 1)
+    return emitError()
+           << "expected stages of at least 2 with a producer, found 1; write stages = 2, or producer = false";
+  if (info.readsPanels() && stages > 1 && !producer)
+    return emitError() << "expected a producer for stages of instruction = "
+                       << stringifyInstruction(instruction.getValue()) << ", found none; write producer = true, or "
+                       << "stages = 1";
   if (!sharedKeys && queryTile > warpRows * warps)
     return emitError() << "expected query_tile to be at most warp_rows times warps, " << warpRows * warps << ", found "
                        << queryTile << "; write query_tile = " << warpRows * warps;
@@ -64,20 +71,18 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
   return verifySplit(emitError, splitKeys, keyTile);
 }
 
-BlockAttr BlockAttr::withStages(int64_t stages) const {
+BlockAttr BlockAttr::withoutProducer(int64_t stages) const {
   return get(getContext(), getQueryTile(), getKeyTile(), getWarps(), getWarpRows(), getInstruction(), getSharedKeys(),
-             getSplitKeys(), stages);
+             getSplitKeys(), stages, /*producer=*/false);
 }
 
 int64_t BlockAttr::getSharedBytes(Operation *op) const {
   int64_t bits = getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth();
   if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
     // Rows of the block, and the tiles of columns, of two operands each.
-    int64_t bytes = 0;
-    for (int64_t rows : {getBlockRows(), getStages() * getKeyTile()})
-      for (DimKind width : {DimKind::HeadSize, DimKind::ValueSize})
-        bytes += SharedTileLayout(rows, getStaticSize(op, width), bits / 8).getBytes();
-    return bytes;
+    int64_t widths[] = {getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize)};
+    return BlockLayout::getBackward(getBlockRows(), getKeyTile(), widths, widths, bits / 8, getProducer(), getStages())
+        .bytes;
   }
   return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
                           getStaticSize(op, DimKind::ValueSize), bits / 8, getInstruction().getInfo().readsPanels(),
@@ -123,6 +128,9 @@ LogicalResult BlockAttr::verifyTarget(Operation *op, Type sum, const TargetInfo 
     return op->emitOpError("schedule: expected at most ")
            << target.gpu->sharedBytesPerBlock / 1024 << " KiB of shared memory on target " << target.name << ", found "
            << llvm::divideCeil(bytes, 1024) << "; write a smaller key_tile, fewer stages or fewer warps";
+  if (getProducer() && !target.gpu->hasTensorMaps())
+    return op->emitOpError("schedule: expected a producer on targets with tensor maps alone, sm_90a, found ")
+           << target.name << "; write producer = false";
   return verifyInstruction(op, getInstruction().getInfo(), sum, target);
 }
 
@@ -148,6 +156,8 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
     if (getStages() > kMaxBackwardStages)
       return emitError() << "stages of at most " << kMaxBackwardStages << " for gradients, found " << getStages()
                          << "; write stages = " << kMaxBackwardStages;
+    if (getProducer() && getElementTypeOrSelf(op->getOperand(0).getType()).isF32())
+      return emitError() << "a producer for rows of 16 bits alone, found 'f32'; write producer = false";
     return target ? verifyTarget(op, sum, *target) : success();
   }
   if (getSharedKeys() && failed(verifySharedKeys(op, getQueryTile(), "shared_keys = false")))
@@ -172,9 +182,12 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
     return emitError() << "warp_rows times columns of V and keys of a tile to be at most "
                        << kMaxThreadAccumulators * getLanes() << ", found " << getWarpRows() << " times " << columns
                        << "; write warp_rows = 16 and a smaller key_tile";
-  if (getStages() > 1 && getInstruction().getInfo().readsPanels() && convertsRows(op))
-    return emitError() << "stages = 1 where rows of K and V are converted on their way to shared memory, found "
-                       << getStages() << "; write stages = 1";
+  if (getProducer() && !getInstruction().getInfo().readsPanels())
+    return emitError() << "a producer with instruction = wgmma, or for gradients, found "
+                       << stringifyInstruction(getInstruction().getValue()) << "; write producer = false";
+  if (getProducer() && convertsRows(op))
+    return emitError() << "no producer where rows of K and V are converted on their way to shared memory; write "
+                          "stages = 1, producer = false";
   if (getInstruction().getInfo().depth == 1 && getWarpRows() * getKeyTile() > kMaxThreadProducts)
     return emitError() << "warp_rows times key_tile without tensor cores to be at most " << kMaxThreadProducts
                        << ", found " << getWarpRows() << " times " << getKeyTile()

@@ -31,3 +31,25 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
   layout.bytes = layout.barrierOffset + (hasPanels && stages > 1 ? 2 * stages * kBarriersOfStage * kBarrierBytes : 0);
   return layout;
 }
+
+BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
+                                     llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasProducer,
+                                     int64_t stages) {
+  BlockLayout layout;
+  layout.stages = stages;
+  // In front, where panels begin at multiples of their own size.
+  for (int64_t width : columnWidths) {
+    SharedTileLayout tile(keyTile, width, elementBytes, hasProducer);
+    layout.columns.push_back({tile, layout.barrierOffset});
+    layout.barrierOffset += stages * tile.getBytes();
+  }
+  for (int64_t width : rowWidths) {
+    SharedTileLayout tile(rows, width, elementBytes);
+    layout.rows.push_back({tile, layout.barrierOffset});
+    layout.barrierOffset += tile.getBytes();
+  }
+  layout.bytes = layout.barrierOffset;
+  if (hasProducer)
+    layout.bytes += columnWidths.size() * stages * kBarriersOfStage * kBarrierBytes;
+  return layout;
+}

@@ -116,12 +116,42 @@ func.func @no_stage(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x6
 
 // -----
 
+// Who copies ahead has a place for it.
+func.func @one_stage(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      // expected-error @below {{expected stages of at least 2 with a producer, found 1; write stages = 2, or producer = false}}
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, producer = true>} -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
+// Warps that multiply four at a time do not copy ahead themselves.
+func.func @no_producer(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      // expected-error @below {{expected a producer for stages of instruction = wgmma, found none; write producer = true, or stages = 1}}
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>} -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
+// A forward kernel of mma has no panels.
+func.func @mma(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @below {{schedule: expected a producer with instruction = wgmma, or for gradients, found mma; write producer = false}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma, stages = 2, producer = true>} -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
 // What is converted goes through registers.
 func.func @converted(%q: tensor<1x64x64xf16>, %k: tensor<1x64x64xi8>, %s: tensor<1xf32>, %o: tensor<1x64x64xf16>) -> tensor<1x64x64xf16> {
-  // expected-error @below {{schedule: expected stages = 1 where rows of K and V are converted on their way to shared memory, found 2; write stages = 1}}
+  // expected-error @below {{schedule: expected no producer where rows of K and V are converted on their way to shared memory; write stages = 1, producer = false}}
   %r = attn.sdpa ins(%q, %k, %k : tensor<1x64x64xf16>, tensor<1x64x64xi8>, tensor<1x64x64xi8>) kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>)
       outs(%o : tensor<1x64x64xf16>)
-      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>} -> tensor<1x64x64xf16>
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>} -> tensor<1x64x64xf16>
   return %r : tensor<1x64x64xf16>
 }
 

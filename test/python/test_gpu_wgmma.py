@@ -67,7 +67,7 @@ def test_views(name, tmp_path):
 @pytest.mark.parametrize("line", ["b1 hq2 sq113 sk512 d64 bf16", "b3 hq1 sq113 sk512 d64 bf16 kv_lengths"])
 @pytest.mark.parametrize("stages", [1, 3])
 def test_stages(stages, line):
-    schedule = f"#attn.block<key_tile = 64, stages = {stages}>"
+    schedule = f"#attn.block<key_tile = 64, stages = {stages}, producer = {str(stages > 1).lower()}>"
     expect_right(execute(TARGET, [f"--problem={line}", f"--schedule={schedule}"]))
 
 

@@ -173,7 +173,8 @@ std::vector<std::string> TuneSpace::changeStages(BlockAttr schedule) const {
   Texts list;
   for (int64_t stages : kStages)
     if (schedule.getInstruction().getInfo().readsPanels())
-      list.push_back(change(schedule, {{"stages", stages}}));
+      list.push_back(StringRef(change(schedule, {{"stages", stages}})).drop_back().str() +
+                     ", producer = " + (stages > 1 ? "true>" : "false>"));
   return list;
 }
 

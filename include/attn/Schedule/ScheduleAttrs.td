@@ -147,21 +147,24 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
     all heads' and queries' together, and multiplies in fragments of 16 rows. With `shared_keys` a tile has all query
     rows of the heads that share a head of K; only then keys may be split (`split_keys`), as in `#attn.decode`.
 
-    K and V have `stages` tiles each in shared memory. With `instruction = wgmma` and more than one, a producer, four more
-    warps, copies them by tensor maps, as far ahead as there are tiles; one is left where no tensor map describes the
-    rows, and a remark says why. Otherwise the warps that multiply copy, and 2 `stages` - 1 tiles are copied at any time;
-    one of them is used where each step fills its own (block maps, pages, converted rows).
+    K and V have `stages` tiles each in shared memory. With `producer`, four more warps copy them by tensor maps, as far
+    ahead as there are tiles: those of `instruction = wgmma`, and of the gradient of Q. One tile is left, and no producer,
+    where no tensor map describes the rows, and a remark says why. Otherwise the warps that multiply copy, and 2 `stages`
+    - 1 tiles are copied at any time; one of them is used where each step fills its own (block maps, pages, converted
+    rows).
 
     ```mlir
     #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>
-    #attn.block<query_tile = 128, key_tile = 128, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2>
+    #attn.block<query_tile = 128, key_tile = 128, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2,
+                producer = true>
     #attn.block<query_tile = 1, key_tile = 32, warps = 1, warp_rows = 16, instruction = mma, shared_keys = true,
                 stages = 2>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$warps, "int64_t":$warp_rows,
                         Attn_DefaultFMA:$instruction, DefaultValuedParameter<"bool", "false">:$shared_keys,
-                        Attn_Default<"0">:$split_keys, Attn_Default<"1">:$stages);
+                        Attn_Default<"0">:$split_keys, Attn_Default<"1">:$stages,
+                        DefaultValuedParameter<"bool", "false">:$producer);
   let extraClassDeclaration = [{
     /// Threads of a warp.
     static int64_t getLanes() { return 32; }
@@ -169,8 +172,8 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
     /// Rows of a block's fragments: as many as the tile has, or more.
     int64_t getBlockRows() const { return getWarpRows() * getWarps(); }
     bool sharesKeys() const { return getSharedKeys(); }
-    /// The same with another number of stages.
-    BlockAttr withStages(int64_t stages) const;
+    /// The same without a producer, with so many stages.
+    BlockAttr withoutProducer(int64_t stages) const;
     /// Shared memory of the tile of `op`, an sdpa or online_step.
     int64_t getSharedBytes(::mlir::Operation *op) const;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;

@@ -16,6 +16,8 @@
 #ifndef ATTN_TARGET_BLOCKLAYOUT_H
 #define ATTN_TARGET_BLOCKLAYOUT_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 
 namespace attn {
@@ -43,17 +45,29 @@ struct SharedTileLayout {
   int64_t getSwizzleRows() const { return 8 / period; }
 };
 
-/// The tiles of a block: Q (at the end the output), K and V. Offsets in bytes.
+/// A tile of a block, so many bytes into its shared memory.
+struct PlacedTile {
+  SharedTileLayout layout;
+  int64_t offset;
+};
+
+/// The tiles of a block: Q (at the end the output), K and V, or those of gradients. Offsets in bytes.
 struct BlockLayout {
   SharedTileLayout query, key, value, output;
   int64_t keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
-  int64_t stages = 1; ///< of K, and of V
+  int64_t stages = 1;                          ///< of K, and of V, or of each tile of columns
+  llvm::SmallVector<PlacedTile> columns, rows; ///< of gradients
   /// Barriers of a stage, one when it is full and one when it is empty, of 8 bytes each.
   static constexpr int64_t kBarrierBytes = 8, kBarriersOfStage = 2;
 
   /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, of elements of `elementBytes`.
   static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
                          int64_t stages = 1);
+  /// Of gradients: tiles of columns of these widths, `stages` of each, one behind the other, and those of rows behind
+  /// them. Those that a producer fills lie in panels.
+  static BlockLayout getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
+                                 llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasProducer,
+                                 int64_t stages);
 };
 
 } // namespace attn

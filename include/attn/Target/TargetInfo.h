@@ -27,6 +27,8 @@ struct GpuInfo {
   bool hasWgmma = false;                    ///< products of four warps, wgmma
   bool isExact = false;                     ///< its code runs on no other compute capability
   unsigned warpLanes = 32;
+  /// Copies of boxes of a tensor, cp.async.bulk.tensor, which the targets with wgmma have.
+  bool hasTensorMaps() const { return hasWgmma; }
 };
 
 /// One target of --target. Sizes are in bits and bytes.

@@ -37,7 +37,7 @@ FailureOr<ScheduleAttr> attn::selectGpuBackwardSchedule(SdpaBackwardOp op, const
   int64_t warps = 4, columns = chooseColumns(op, instruction.getInfo()), stages = 1;
   auto get = [&] {
     return BlockAttr::get(op.getContext(), kFragmentRows * warps, columns, warps, kFragmentRows, instruction,
-                          /*shared_keys=*/false, /*split_keys=*/0, stages);
+                          /*shared_keys=*/false, /*split_keys=*/0, stages, /*producer=*/false);
   };
   while (get().getSharedBytes(op) > target.gpu->sharedBytesPerBlock && columns > kMinColumns)
     columns /= 2;

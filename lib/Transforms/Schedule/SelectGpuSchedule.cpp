@@ -253,5 +253,6 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   return ScheduleAttr(BlockAttr::get(op.getContext(), choice.isDecode || isOneTile ? queries : blockRows,
                                      choice.tile.keyTile, choice.tile.warps, choice.tile.rowBlock, choice.instruction,
                                      /*shared_keys=*/choice.isDecode,
-                                     choice.isDecode ? chooseDecodeSplit(op, choice, target) : 0, choice.stages));
+                                     choice.isDecode ? chooseDecodeSplit(op, choice, target) : 0, choice.stages,
+                                     /*producer=*/choice.noProducer.empty()));
 }

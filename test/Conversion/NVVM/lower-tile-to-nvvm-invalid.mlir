@@ -134,7 +134,7 @@ gpu.module @kernels {
 // -----
 
 // Shared memory has room for the stages of the schedule.
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
   gpu.func @stages(%s: memref<64x16xf32>) kernel attributes {attn.schedule = #schedule} {

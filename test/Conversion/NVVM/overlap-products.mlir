@@ -16,7 +16,7 @@
 !all = memref<1x2x64x32xbf16>
 !tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
 !key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 
 // The first round, those that overlap, and the last values; nothing of it where there is no round. A round starts the
 // values of the one before, and rounds its weights for the next one.

@@ -25,7 +25,7 @@
 !packed = memref<1x1x64x32xbf16>
 !sums = memref<1x1x64x32xf32>
 !numbers = memref<1x1x64xf32>
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 
 // Bytes become bf16 on their way.
 // CHECK-LABEL: gpu.func @converted_kernel(

@@ -14,7 +14,7 @@
 !all = memref<1x2x64x32xbf16>
 !tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
 !key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 
 // Four warps multiply and four more produce. Boxes of K and V are of the maps' parameters and begin where the slices
 // do; the next K is 16 rows further. All warps copy Q, and wait for it together. Stages stand in the place of barriers:

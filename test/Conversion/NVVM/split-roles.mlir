@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-split-roles --split-input-file | FileCheck %s
 // RUN: attn-opt %s --attn-split-roles --attn-split-roles --split-input-file | FileCheck %s
 
-#schedule = #attn.block<query_tile = 128, key_tile = 16, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 128, key_tile = 16, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 !rows = memref<?x32xbf16, strided<[32, 1], offset: ?>>
 !query = memref<128x32xbf16, #gpu.address_space<workgroup>>
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
@@ -58,7 +58,7 @@ gpu.module @kernels {
 
 // -----
 
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 !query = memref<64x32xbf16, #gpu.address_space<workgroup>>
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 
@@ -98,7 +98,7 @@ gpu.module @kernels {
 
 // -----
 
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 !query = memref<64x32xbf16, #gpu.address_space<workgroup>>
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 !weights = tensor<64x16xbf16, #attn.registers>

@@ -15,7 +15,7 @@
 !all = memref<1x2x64x32xbf16>
 !tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
 !key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 
 // Four warps have 64 queries. What cp.async has written is published in front of each barrier. D 32 is two products of
 // 16 keys; the first one reads no accumulators.

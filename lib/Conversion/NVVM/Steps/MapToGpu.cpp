@@ -197,8 +197,7 @@ private:
     b.setInsertionPoint(end);
     Value block = toIndex(loc, NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
     if (plan.roundsPerBlock == 1) {
-      bool turnsGroups = plan.schedule.getInstruction().getInfo().readsPanels();
-      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu, turnsGroups), mapping);
+      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu, plan.schedule.getProducer()), mapping);
       return success();
     }
     Value first = arith::MulIOp::create(b, loc, block, arith::ConstantIndexOp::create(b, loc, plan.roundsPerBlock));
@@ -230,15 +229,16 @@ BlockAttr getScheduleOfRows(Value tile, unsigned rank) {
     rows *= size;
   MLIRContext *context = tile.getContext();
   return BlockAttr::get(context, rows, /*key_tile=*/16, /*warps=*/llvm::divideCeil(rows, 16), /*warp_rows=*/16,
-                        InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0, /*stages=*/1);
+                        InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0, /*stages=*/1,
+                        /*producer=*/false);
 }
 
 /// Of loops without tiles: a thread a round.
 KernelPlan getElementPlan(MLIRContext *context) {
   constexpr int64_t warps = kElementThreads / 32;
-  auto schedule =
-      BlockAttr::get(context, /*query_tile=*/16 * warps, /*key_tile=*/16, warps, /*warp_rows=*/16,
-                     InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0, /*stages=*/1);
+  auto schedule = BlockAttr::get(context, /*query_tile=*/16 * warps, /*key_tile=*/16, warps, /*warp_rows=*/16,
+                                 InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0,
+                                 /*stages=*/1, /*producer=*/false);
   return {schedule, /*sharedBytes=*/0, kElementThreads};
 }
 

@@ -84,9 +84,9 @@ public:
       return success();
     if (failed(tiles.createQueryTile()))
       return failure();
-    // Stages of wgmma are those of a producer.
+    // Stages of a producer are not in the IR.
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
-    int64_t stages = schedule.getInstruction().getInfo().readsPanels() ? 1 : schedule.getStages();
+    int64_t stages = schedule.getProducer() ? 1 : schedule.getStages();
     std::optional<KeyOrder> order = findOrder(stages > 1);
     tiles.createKeyTiles(order ? stages : 1);
     if (order) {

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorMaps.h"
+#include "Warps/KernelTiles.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
@@ -115,7 +116,7 @@ public:
       return "there is no key to copy";
     if (!obstacle.empty())
       return obstacle;
-    if (getLayout(schedule.getStages()).bytes > largestBytes)
+    if (KernelTiles(kernel).getLayout(schedule).bytes > largestBytes)
       return "the stages do not fit the shared memory";
     if (!isCopiedOnce())
       return "a tile is copied once and multiplied several times";
@@ -162,25 +163,16 @@ public:
 
   /// All threads copy, and each tile has one place.
   void runWithout() {
-    kernel->setAttr(kScheduleAttr, schedule.withStages(1));
+    schedule = schedule.withoutProducer(/*stages=*/1);
+    kernel->setAttr(kScheduleAttr, schedule);
+    int64_t bytes = KernelTiles(kernel).getLayout(schedule).bytes;
     for (gpu::LaunchFuncOp launch : launches) {
       b.setInsertionPoint(launch);
-      launch.getDynamicSharedMemorySizeMutable().assign(
-          arith::ConstantIntOp::create(b, launch.getLoc(), getLayout(/*stages=*/1).bytes, 32));
+      launch.getDynamicSharedMemorySizeMutable().assign(arith::ConstantIntOp::create(b, launch.getLoc(), bytes, 32));
     }
   }
 
 private:
-  BlockLayout getLayout(int64_t stages) {
-    int64_t d = 0, dv = 0;
-    kernel.walk([&](ProductOp op) {
-      bool isScores = op.getContraction() == Contraction::Scores;
-      (isScores ? d : dv) = getStaticSize(op, isScores ? DimKind::HeadSize : DimKind::ValueSize);
-    });
-    return BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, kElementBytes, /*hasPanels=*/true,
-                            stages);
-  }
-
   void addSource(CopyOp copy) {
     Source source{copy, {}, {}, {}};
     for (Value view = copy.getInput(); view; view = getSource(view))
@@ -338,8 +330,7 @@ struct SpecializeWarpsPass : public attn::impl::SpecializeWarpsPassBase<Speciali
     for (auto &[op, calls] : launches) {
       auto kernel = dyn_cast_or_null<gpu::GPUFuncOp>(op);
       auto schedule = kernel ? kernel->getAttrOfType<BlockAttr>(kScheduleAttr) : BlockAttr();
-      bool isWgmma = schedule && schedule.getInstruction().getInfo().readsPanels();
-      if (!isWgmma || schedule.getStages() == 1 || hasProducer(kernel))
+      if (!schedule || !schedule.getProducer() || hasProducer(kernel))
         continue;
       WalkResult products = kernel.walk([](ProductOp) { return WalkResult::interrupt(); });
       if (!products.wasInterrupted())

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "KernelTiles.h"
 #include "Producer.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
@@ -60,60 +61,20 @@ std::optional<SharedTile> KernelLowering::findTile(Value memref) {
 
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
 
-/// The tiles of a block in shared memory; the products say which is which.
-LogicalResult KernelLowering::placeAttentionTiles() {
-  LogicalResult result = success();
-  int64_t d = 0, dv = 0, bytes = 0;
-  SetVector<Value> queries, keys, values;
-  kernel.walk([&](ProductOp op) {
-    bool isScores = op.getContraction() == Contraction::Scores;
-    int64_t &columns = isScores ? d : dv;
-    int64_t found = getStaticSize(op, isScores ? DimKind::HeadSize : DimKind::ValueSize);
-    if (columns > 0 && columns != found)
-      result = op.emitOpError("expected the tiles of a kernel to have the same sizes");
-    columns = found;
-    bytes = getElementTypeOrSelf(op.getRhs().getType()).getIntOrFloatBitWidth() / 8;
-    if (Value root = getRoot(op.getRhs()); isBuffer(root.getDefiningOp()))
-      (isScores ? keys : values).insert(root);
-    if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
-      queries.insert(root);
-  });
-  if (d > 0)
-    layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes, wb.instruction.readsPanels(),
-                              kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getStages());
-  for (Value root : queries)
-    tiles[root] = {layout.query, 0};
-  for (Value root : keys)
-    tiles[root] = {layout.key, layout.keyOffset};
-  for (Value root : values)
-    tiles[root] = {layout.value, layout.valueOffset};
-  return result;
-}
-
-/// One behind the other, those of rows with as many as the block has.
-void KernelLowering::placeGradientTiles() {
-  SetVector<Value> ofRows;
-  kernel.walk([&](ProductOp op) {
-    if (op.getContraction() == Contraction::Scores)
-      ofRows.insert(getRoot(op.getLhs()));
-  });
-  int64_t offset = 0;
-  kernel.walk([&](memref::AllocOp op) {
-    auto type = op.getType();
-    ArrayRef<int64_t> shape = type.getShape().take_back(2);
-    SharedTileLayout tile(ofRows.contains(op) ? wb.blockRows : shape[0], shape[1],
-                          type.getElementType().getIntOrFloatBitWidth() / 8);
-    tiles[op] = {tile, offset};
-    // Each dimension in front is 1, but that of stages.
-    offset += tile.getBytes() * ShapedType::getNumElements(type.getShape().drop_back(2));
-  });
-}
-
 LogicalResult KernelLowering::placeTiles() {
-  WalkResult gradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); });
-  if (!gradients.wasInterrupted())
-    return placeAttentionTiles();
-  placeGradientTiles();
+  KernelTiles found(kernel);
+  if (found.misfit)
+    return found.misfit.emitOpError("expected the tiles of a kernel to have the same sizes");
+  layout = found.getLayout(kernel->getAttrOfType<BlockAttr>(kScheduleAttr));
+  for (auto [roots, placed] : {std::pair(found.columns, layout.columns), std::pair(found.rows, layout.rows)})
+    for (auto [root, tile] : llvm::zip_equal(roots, placed))
+      tiles[root] = {tile.layout, tile.offset};
+  for (Value root : found.queries)
+    tiles[root] = {layout.query, 0};
+  for (Value root : found.keys)
+    tiles[root] = {layout.key, layout.keyOffset};
+  for (Value root : found.values)
+    tiles[root] = {layout.value, layout.valueOffset};
   return success();
 }
 

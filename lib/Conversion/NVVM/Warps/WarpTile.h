@@ -252,8 +252,6 @@ public:
 
 private:
   mlir::LogicalResult placeTiles();
-  mlir::LogicalResult placeAttentionTiles();
-  void placeGradientTiles();
   void becomeFunction();
   /// Branches for the roles of a kernel with a producer (Producer.cpp). The consumers' loop over tiles; null where
   /// there is none.

@@ -1,0 +1,63 @@
+//===- KernelTiles.cpp - the tiles of a kernel in shared memory -----------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "KernelTiles.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+static int64_t getElementBytes(Value memref) {
+  return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
+}
+
+KernelTiles::KernelTiles(gpu::GPUFuncOp kernel) {
+  WalkResult gradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); });
+  if (gradients.wasInterrupted())
+    findGradientTiles(kernel);
+  else
+    findTiles(kernel);
+}
+
+void KernelTiles::findTiles(gpu::GPUFuncOp kernel) {
+  kernel.walk([&](ProductOp op) {
+    bool isScores = op.getContraction() == Contraction::Scores;
+    int64_t &columns = isScores ? d : dv;
+    int64_t found = getStaticSize(op, isScores ? DimKind::HeadSize : DimKind::ValueSize);
+    if (columns > 0 && columns != found)
+      misfit = op;
+    columns = found;
+    elementBytes = getElementBytes(op.getRhs());
+    if (Value root = getRoot(op.getRhs()); isBuffer(root.getDefiningOp()))
+      (isScores ? keys : values).insert(root);
+    if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
+      queries.insert(root);
+  });
+}
+
+void KernelTiles::findGradientTiles(gpu::GPUFuncOp kernel) {
+  SetVector<Value> ofRows;
+  kernel.walk([&](ProductOp op) {
+    if (op.getContraction() == Contraction::Scores)
+      ofRows.insert(getRoot(op.getLhs()));
+  });
+  kernel.walk([&](memref::AllocOp op) {
+    elementBytes = getElementBytes(op);
+    (ofRows.contains(op) ? rows : columns).push_back(op);
+  });
+}
+
+BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
+  if (columns.empty() && rows.empty())
+    return d == 0 ? BlockLayout()
+                  : BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, elementBytes,
+                                     schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
+  auto getWidths = [](ArrayRef<Value> tiles) {
+    return llvm::map_to_vector(tiles, [](Value tile) { return cast<MemRefType>(tile.getType()).getShape().back(); });
+  };
+  return BlockLayout::getBackward(schedule.getBlockRows(), schedule.getKeyTile(), getWidths(rows), getWidths(columns),
+                                  elementBytes, schedule.getProducer(), schedule.getStages());
+}

@@ -1,0 +1,33 @@
+//===- KernelTiles.h - the tiles of a kernel in shared memory ---*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_NVVM_KERNELTILES_H
+#define ATTN_LIB_CONVERSION_NVVM_KERNELTILES_H
+
+#include "WarpTile.h"
+
+namespace attn::nvvm {
+
+/// The tiles of a kernel, behind attn-pipeline-copies: its products say which is which.
+struct KernelTiles {
+  explicit KernelTiles(mlir::gpu::GPUFuncOp kernel);
+  /// Where they lie, in the order in which they are listed here.
+  BlockLayout getLayout(BlockAttr schedule) const;
+
+  llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
+  llvm::SmallVector<mlir::Value> columns, rows;       ///< of gradients
+  ProductOp misfit; ///< has other head sizes than those in front of it; null where there is none
+
+private:
+  void findTiles(mlir::gpu::GPUFuncOp kernel);
+  void findGradientTiles(mlir::gpu::GPUFuncOp kernel);
+
+  int64_t d = 0, dv = 0, elementBytes = 0;
+};
+
+} // namespace attn::nvvm
+
+#endif // ATTN_LIB_CONVERSION_NVVM_KERNELTILES_H
