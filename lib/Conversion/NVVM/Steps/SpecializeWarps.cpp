@@ -145,10 +145,7 @@ public:
     // Stages say when a tile may be read, or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
     createWaits();
-    kernel.walk([&](ProductOp product) {
-      b.setInsertionPointAfter(product);
-      ReleaseOp::create(b, product.getLoc(), getRoot(product.getRhs()));
-    });
+    createReleases();
     int32_t threads = schedule.getThreads() + kProducerThreads;
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
     for (gpu::LaunchFuncOp launch : launches) {
@@ -180,20 +177,24 @@ private:
     sources.push_back(source);
   }
 
-  /// A product gives its stage free. Where each step copies its own tiles, behind a barrier, a copy has one product.
+  /// A wait is for one copy of a tile, and what reads the tile stands behind it, in its block. Copies ahead of the
+  /// products are so. Where each step copies its own tiles, behind a barrier, it is asked.
   bool isCopiedOnce() {
     bool hasBarriers = kernel.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    size_t products = 0;
-    kernel.walk([&](ProductOp product) { ++products; });
-    auto hasOneProduct = [](Source &source) {
-      Value tile = getRoot(source.copy.getOutput());
-      auto isReader = [&](Operation &op) {
-        auto product = dyn_cast<ProductOp>(op);
-        return product && getRoot(product.getRhs()) == tile;
-      };
-      return llvm::count_if(*source.copy->getBlock(), isReader) == 1;
+    auto findWait = [](Source &source) {
+      Value token = source.copy.getToken();
+      auto wait = token.hasOneUse() ? dyn_cast<WaitOp>(*token.user_begin()) : WaitOp();
+      return wait && wait->getBlock() == source.copy->getBlock() ? wait : WaitOp();
     };
-    return !hasBarriers || (products == sources.size() && llvm::all_of(sources, hasOneProduct));
+    auto readsAwaited = [&](ProductOp product) {
+      bool isAwaited = llvm::any_of(sources, [&](Source &source) {
+        WaitOp wait = findWait(source);
+        return wait && getRoot(source.copy.getOutput()) == getRoot(product.getRhs()) &&
+               wait->getBlock() == product->getBlock() && wait->isBeforeInBlock(product);
+      });
+      return isAwaited ? WalkResult::advance() : WalkResult::interrupt();
+    };
+    return !hasBarriers || (llvm::all_of(sources, findWait) && !kernel.walk(readsAwaited).wasInterrupted());
   }
 
   /// The tensor is the last view that all copies from it share and that the host knows. So rows beyond a slice of the
@@ -303,6 +304,25 @@ private:
         return;
       b.setInsertionPointAfter(copy);
       WaitOp::create(b, copy.getLoc(), copy.getToken());
+    });
+  }
+
+  /// A stage is released behind its last reader: the last one in front of the next wait for the tile.
+  void createReleases() {
+    kernel.walk([&](WaitOp wait) {
+      for (Value tile : wait.getStages()) {
+        ProductOp last;
+        for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
+          if (auto next = dyn_cast<WaitOp>(op); next && llvm::is_contained(next.getStages(), tile))
+            break;
+          if (auto product = dyn_cast<ProductOp>(op); product && getRoot(product.getRhs()) == tile)
+            last = product;
+        }
+        if (!last)
+          continue;
+        b.setInsertionPointAfter(last);
+        ReleaseOp::create(b, last.getLoc(), tile);
+      }
     });
   }
 

@@ -73,10 +73,11 @@ MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstR
 }
 
 Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const {
-  int64_t period = std::max<int64_t>(tile.layout.period, 2);
-  Value pointer = variants[chunk % period / 2];
-  pointer =
-      addConstant(wb, pointer, tile.offset + row * tile.layout.getPitch() + chunk / period * period * kChunkBytes);
+  const SharedTileLayout &layout = tile.layout;
+  int64_t period = std::max<int64_t>(layout.period, 2), inPanel = chunk % layout.panelChunks;
+  int64_t bytes = chunk / layout.panelChunks * layout.getPanelBytes() + inPanel / period * period * kChunkBytes;
+  Value pointer = variants[inPanel % period / 2];
+  pointer = addConstant(wb, pointer, tile.offset + row * layout.getPitch() + bytes);
   return wb.loadMatrices(pointer, isTransposed);
 }
 
