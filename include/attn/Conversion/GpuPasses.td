@@ -98,15 +98,16 @@ def TilesToRegistersPass : Pass<"attn-tiles-to-registers", "::mlir::gpu::GPUModu
 def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "give GPU kernels with stages four warps that copy K and V";
   let description = [{
-    One thread of them copies: a box of a tensor map at a time, into one of the stages of K or V that the schedule
-    counts (`stages`), as soon as all have released what the stage held. The other warps wait for a stage alone, and not
-    for each other, and release it behind the product that reads it. So barriers are erased, and Q has a wait of its own.
+    Where the schedule says `producer`, one thread of them copies: a box of a tensor map at a time, into one of the
+    stages of K or V that the schedule counts (`stages`), as soon as all have released what the stage held. The other
+    warps wait for a stage alone, and not for each other, and release it behind the last product that reads it. So
+    barriers are erased, and Q has a wait of its own.
     The kernel gets a parameter for each tensor map, and each copy of K and V its map and where its rows begin in the
     tensor. The host encodes the maps in front of the launch, which has four more warps. What each warp executes is split
     later, by attn-split-roles.
 
     Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, and views that are no
-    slices of what the host knows. Their schedule then has one stage.
+    slices of what the host knows. Their schedule then has one stage and no producer.
 
     ```mlir
     // before

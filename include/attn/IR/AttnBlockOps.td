@@ -34,7 +34,7 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
 
     With `box`, the rows are copied by a producer (attn-specialize-warps): the tensor map, a parameter of the kernel,
     describes a tensor of which the rows begin at `begin`. The tile is then all rows of the tensor from there on, those
-    beyond the input among them; only rows of V beyond an input whose size depends on memory are 0.
+    beyond the input among them. Beyond an input whose size depends on memory, only what a product of values reads is 0.
 
     With `where`, one number of each row, lse, a row of -inf is 0: a row of dO without keys passes nothing on.
 

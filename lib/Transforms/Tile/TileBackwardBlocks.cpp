@@ -38,7 +38,11 @@ struct KernelShape : BackwardShape {
   KernelShape(const BackwardShape &s, RangeAxis columns, ArrayRef<StringRef> gradients)
       : BackwardShape(s), columns(columns), gradients(gradients) {
     std::optional<int64_t> all = getConstantIntValue(domainSizes[rowPos()]);
-    tileRows = cast<BlockAttr>(schedule).getBlockRows();
+    auto blocks = cast<BlockAttr>(schedule);
+    tileRows = blocks.getBlockRows();
+    // A producer copies whole tiles, and rows of Q and dO without keys must not be read.
+    if (!hasQueryRows())
+      schedule = blocks.withoutProducer(blocks.getStages());
     if (all && !step.getCuSeqlensQ()) // or all where there are fewer
       tileRows = std::min(tileRows, std::max<int64_t>(1, *all));
   }
@@ -133,6 +137,7 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
   for (auto [name, sum] : llvm::zip(s.gradients, sums))
     addTile(name, sum);
   BackwardStepOp tiled = createBackwardTile(b, s, tiles);
+  tiled.setScheduleAttr(s.schedule);
   // Rows behind the last one read what that reads: captured tensors end there.
   auto getEndRow = [&] {
     return add(b, s.loc, toValue(b, s.loc, at.offsets[s.rowPos()]), toValue(b, s.loc, at.sizes[s.rowPos()]));

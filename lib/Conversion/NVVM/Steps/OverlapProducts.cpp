@@ -285,8 +285,7 @@ private:
       if (auto weights = dyn_cast<WeightsOp>(op); weights && !weights.getWeightMod().empty())
         others = std::max(others, kOtherRegisters + kWeightModRegisters);
     }
-    return numbers * rows / schedule.getLanes() + others <=
-           getConsumerRegisters(schedule.getWarps(), schedule.getThreads() + kProducerThreads);
+    return numbers * rows / schedule.getLanes() + others <= getConsumerRegisters(schedule);
   }
 
   /// False where few rounds have another one behind them. What is left of a loop of two rounds is no loop, and ptxas

@@ -11,6 +11,9 @@
 //   A(0), B(0) →
 //   each tile n:  wait A(n), B(n) | A(n + 1), B(n + 1) → | S | dP | gradients | sums
 //
+// Where a producer copies, tiles have one place here, and being ahead is left to
+// attn-specialize-warps.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -49,7 +52,8 @@ struct ColumnLoop {
 class GradientCopies {
 public:
   GradientCopies(IRRewriter &rewriter, gpu::GPUFuncOp kernel)
-      : b(rewriter), kernel(kernel), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
+      : b(rewriter), kernel(kernel), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)),
+        stages(schedule.getProducer() ? 1 : schedule.getStages()) {}
 
   LogicalResult run() {
     SmallVector<GradientStep> steps;
@@ -127,8 +131,8 @@ private:
     // A buffer has as many rows as there are; a tile those of the schedule.
     SmallVector<int64_t> shape(type.getShape());
     shape[shape.size() - 2] = schedule.getKeyTile();
-    if (schedule.getStages() > 1)
-      shape.insert(shape.begin(), schedule.getStages());
+    if (stages > 1)
+      shape.insert(shape.begin(), stages);
     auto *free = llvm::find_if(columnTiles, [&](Value tile) {
       return cast<MemRefType>(tile.getType()).getShape() == ArrayRef(shape) && !llvm::is_contained(taken, tile);
     });
@@ -156,7 +160,7 @@ private:
       if (!packs.back())
         return step.gradients->emitOpError("expected its columns in tiles of their own; run attn-tile");
     }
-    if (schedule.getStages() > 1 && copyAhead(step, products, tiles, packs))
+    if (stages > 1 && copyAhead(step, products, tiles, packs))
       return success();
     // The views of this step are in front of its first product.
     b.setInsertionPoint(step.scores);
@@ -179,7 +183,7 @@ private:
 
   Value getConstant(int64_t number) { return arith::ConstantIndexOp::create(b, kernel.getLoc(), number); }
 
-  Value getFirstStage(Value tile) { return getStage(b, tile, schedule.getStages() > 1 ? getConstant(0) : Value()); }
+  Value getFirstStage(Value tile) { return getStage(b, tile, stages > 1 ? getConstant(0) : Value()); }
 
   /// The dimension of a view that domain dimension `position` is, by its map.
   static std::optional<unsigned> findDim(Value view, AffineMap map, unsigned position) {
@@ -292,6 +296,7 @@ private:
   IRRewriter &b;
   gpu::GPUFuncOp kernel;
   BlockAttr schedule;
+  int64_t stages; ///< of a tile in the IR
   SmallVector<Value> rowTokens, columnTiles;
 };
 

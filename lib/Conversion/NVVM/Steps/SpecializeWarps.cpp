@@ -8,7 +8,8 @@
 // Before: attn-pipeline-copies. After: the same ops, without barriers. Kernels with a
 // producer have a parameter for each tensor map, and their copies of K and V name one
 // and where they begin in its tensor. Each warp waits for stages of K and V and
-// releases them. Launches have four more warps, and the maps, which the host encodes.
+// releases them behind their last reader: K of dQ has two. Launches have four more
+// warps, and the maps, which the host encodes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -131,7 +131,7 @@ static void splitRoles(gpu::GPUFuncOp kernel) {
   auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
   OpBuilder b(&body, first);
   IntegerAttr ofProducer, ofConsumer;
-  if (const RoleRegisters *registers = findRoleRegisters(schedule.getWarps())) {
+  if (const RoleRegisters *registers = findRoleRegisters(schedule)) {
     ofProducer = b.getI64IntegerAttr(registers->ofProducer);
     ofConsumer = b.getI64IntegerAttr(registers->ofConsumer);
   }

@@ -175,8 +175,11 @@ void KernelLowering::becomeFunction() {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
   // ptxas ignores setmaxnreg where it does not know how many blocks a multiprocessor has.
-  if (!rings.empty())
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
+  if (!rings.empty()) {
+    const RoleRegisters *registers = findRoleRegisters(kernel->getAttrOfType<BlockAttr>(kScheduleAttr));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      rewriter.getI32IntegerAttr(registers ? registers->blocks : 1));
+  }
   // Parameters by value are tensor maps, which stay where they are.
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
     if (kernel.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName())) {

@@ -22,18 +22,25 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-static constexpr RoleRegisters kRoleRegisters[] = {{8, 40, 232}, {12, 32, 160}};
+static constexpr RoleRegisters kRoleRegisters[] = {
+    {Instruction::WGMMA, 8, /*blocks=*/1, 40, 232},
+    {Instruction::WGMMA, 12, /*blocks=*/1, 32, 160},
+    {Instruction::MMA, 4, /*blocks=*/2, 24, 232},
+    {Instruction::MMA, 8, /*blocks=*/1, 40, 232},
+};
 /// Of a multiprocessor, and of a thread at most.
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255;
 
-const RoleRegisters *attn::nvvm::findRoleRegisters(int64_t consumers) {
-  const auto *found = llvm::find_if(kRoleRegisters, [&](const auto &row) { return row.consumers == consumers; });
+const RoleRegisters *attn::nvvm::findRoleRegisters(BlockAttr schedule) {
+  const auto *found = llvm::find_if(kRoleRegisters, [&](const RoleRegisters &row) {
+    return row.instruction == schedule.getInstruction().getValue() && row.consumers == schedule.getWarps();
+  });
   return found == std::end(kRoleRegisters) ? nullptr : found;
 }
 
-int64_t attn::nvvm::getConsumerRegisters(int64_t consumers, int64_t threads) {
-  const RoleRegisters *found = findRoleRegisters(consumers);
-  return found ? found->ofConsumer : std::min(kMostRegisters, kRegisters / threads);
+int64_t attn::nvvm::getConsumerRegisters(BlockAttr schedule) {
+  const RoleRegisters *found = findRoleRegisters(schedule);
+  return found ? found->ofConsumer : std::min(kMostRegisters, kRegisters / (schedule.getThreads() + kProducerThreads));
 }
 
 //===----------------------------------------------------------------------===//
@@ -80,6 +87,9 @@ void TileRing::waitFor(WarpBuilder &wb, bool isEmpty) const {
 }
 
 void TileRing::release(WarpBuilder &wb) const {
+  // One lane speaks for all of them; a wgmma is read by the warp as one.
+  if (!wb.instruction.readsPanels())
+    wb.syncWarp();
   wb.assemble("{ .reg .pred p; setp.eq.u32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r,~{memory}",
               {getBarrier(wb, /*isEmpty=*/true), wb.lane});
   advance(wb);
@@ -243,7 +253,7 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
     setRegisters(wb, "inc", *registers);
   rewriter.eraseOp(op);
   for (auto loop : consumer->getOps<scf::ForOp>())
-    if (!loop.getOps<InitStateOp>().empty())
+    if (!loop.getOps<InitStateOp>().empty() || !loop.getOps<linalg::FillOp>().empty())
       return loop;
   return scf::ForOp();
 }

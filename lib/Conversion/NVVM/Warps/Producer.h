@@ -26,14 +26,15 @@ constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
 /// Bytes of a tensor map, and what its address is a multiple of.
 constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 
-/// Registers of a thread of each role, by the warps that consume.
+/// Registers of a thread of each role, by the warps that consume, where a multiprocessor holds so many blocks.
 struct RoleRegisters {
-  int64_t consumers, ofProducer, ofConsumer;
+  Instruction instruction;
+  int64_t consumers, blocks, ofProducer, ofConsumer;
 };
 /// Null where each role has what the kernel starts with.
-const RoleRegisters *findRoleRegisters(int64_t consumers);
-/// Registers of a thread where `consumers` warps multiply, of a block with `threads` in all.
-int64_t getConsumerRegisters(int64_t consumers, int64_t threads);
+const RoleRegisters *findRoleRegisters(BlockAttr schedule);
+/// Registers of a thread that multiplies.
+int64_t getConsumerRegisters(BlockAttr schedule);
 
 /// True where the place or the size of a view depends on what lies in memory.
 bool readsMemory(mlir::Value view);

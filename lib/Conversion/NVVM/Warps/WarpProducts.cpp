@@ -72,6 +72,18 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   return success();
 }
 
+/// Another product has read the stage of the tile that `op` reads.
+static bool isReadBefore(ProductOp op) {
+  Value tile = getRoot(op.getRhs());
+  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
+    if (auto wait = dyn_cast<WaitOp>(before); wait && llvm::is_contained(wait.getStages(), tile))
+      return false;
+    if (auto product = dyn_cast<ProductOp>(before); product && getRoot(product.getRhs()) == tile)
+      return true;
+  }
+  return false;
+}
+
 LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
   const auto *state = find<TileState>(op.getOutput(), op);
   if (!state)
@@ -93,8 +105,11 @@ LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
   if (op.getAsync())
     return op.emitOpError("expected rounded weights beside async, found ") << op.getLhs().getType();
   // A box has rows beyond lengths as well. Their weights are 0, and 0 NaN is NaN.
-  if (const TileRing *ring = findRing(op.getRhs()); ring && weights->keyCount && readsMemory(op.getRhs()))
+  if (const TileRing *ring = findRing(op.getRhs()); ring && weights->keyCount && readsMemory(op.getRhs())) {
+    if (isReadBefore(op)) // by warps that are behind
+      wb.when(wb.isLess(weights->keyCount, wb.constant(wb.keyTile)), [&] { wb.barrier(); });
     ring->clearRows(wb, weights->keyCount);
+  }
   products.multiplyValues(weights->values, weights->keyBlocks, *state);
   for (auto [i, lse] : llvm::enumerate(weights->lse))
     state->lse.set(wb, i, lse);
