@@ -33,6 +33,9 @@ void __truncsfhf2();
 
 namespace attn {
 
+/// For code that runs once: what makes it shorter, or its innermost loops. The rest of -O1 takes longer than it saves.
+static constexpr StringLiteral kQuickPasses = "function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(licm))";
+
 static void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -94,7 +97,12 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(isQuick ? OptimizationLevel::O1 : OptimizationLevel::O3).run(module, modules);
+  ModulePassManager passes;
+  if (isQuick)
+    cantFail(builder.parsePassPipeline(passes, kQuickPasses));
+  else
+    passes = builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
+  passes.run(module, modules);
 }
 
 Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind) {

@@ -29,9 +29,9 @@ namespace attn {
 /// A machine for position-independent code on `target`.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
 
-/// Gives every function the target's attributes and runs LLVM's -O3 pipeline, or -O1 with `isQuick`: for code that runs
-/// once. Flash kernels are vectors already. On them LLVM's own vectorisers, which serve materialised chains, would only
-/// take time.
+/// Gives every function the target's attributes and runs LLVM's -O3 pipeline, or a few passes with `isQuick`: for code
+/// that runs once. Flash kernels are vectors already. On them LLVM's own vectorisers, which serve materialised chains,
+/// would only take time.
 void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
                     bool vectorizeLoops = true, bool isQuick = false);
 

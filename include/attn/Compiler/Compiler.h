@@ -56,7 +56,7 @@ struct CompileOptions {
   /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
   bool unfused = false;
   bool failOnFallback = false;
-  /// LLVM's -O1 for code on the processor, which runs once: it takes longer to optimise than to run.
+  /// A few of LLVM's passes for code on the processor, which runs once: it takes longer to optimise than to run.
   bool isQuick = false;
   /// Code for a processor with AVX2 of what is lowered for the target: this one lacks the target's vectors.
   bool emulatesVectors = false;
