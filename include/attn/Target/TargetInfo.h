@@ -39,7 +39,7 @@ struct TargetInfo {
   std::string features; ///< LLVM feature string, "+avx2,+fma"
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
-  bool hasFma = false;  ///< fused multiply-add in one instruction, in every vector width
+  bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
   /// Multiply-adds of whole vectors take the ports of all other vector code, so that a softmax beside them costs twice
   /// what it costs where adds and shifts have ports of their own (Intel's servers since Sapphire Rapids).
   bool sharesFmaPorts = false;

@@ -88,8 +88,8 @@ static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
 /// Keys of a tile that are read in place.
 static int64_t selectKeysInPlace(SdpaOp op, int64_t elementBytes, const TargetInfo &target) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
-  bool isLong = target.sharesFmaPorts && elementBytes == 4 && headSize >= kLongTileHeadSize &&
-                headSize <= kMaxLongTileHeadSize;
+  bool isLong =
+      target.sharesFmaPorts && elementBytes == 4 && headSize >= kLongTileHeadSize && headSize <= kMaxLongTileHeadSize;
   return isLong ? 2 * kKeyTile : getKeysInCache(valueSize * elementBytes, target);
 }
 
