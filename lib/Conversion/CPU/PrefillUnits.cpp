@@ -74,8 +74,10 @@ private:
 
 UnitPipeline::UnitPipeline(const PrefillTile &t, LaneCode &laneCode) : t(t), vb(t.vb), laneCode(laneCode) {
   units = vb.index(t.sizes.lanes / kUnitRows);
-  if (hasDynamicRows(t))
-    units = vb.divide(vb.add(cast<Value>(t.endLane), kUnitRows - 1), kUnitRows);
+  if (hasDynamicRows(t)) { // one of no rows too: the last output is multiplied in any case
+    Value whole = vb.divide(vb.add(cast<Value>(t.endLane), kUnitRows - 1), kUnitRows);
+    units = vb.b.createOrFold<arith::MaxSIOp>(vb.loc, whole, vb.index(1));
+  }
   // Rounds of each product for a block of keys, and the pairs of that block.
   int64_t scoreRounds = t.sizes.head / kTileDepth, outputRounds = t.sizes.value / kTileDepth, pairs = kBlockRows / 2;
   auto getCost = [&](int64_t scores, int64_t output) {
