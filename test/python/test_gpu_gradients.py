@@ -48,13 +48,15 @@ b1 hq4 hkv2 sq40 sk70 d64 bf16 causal=offset grad=v
 b1 hq1 sq40 sk70 d160 bf16 grad=q,v
 """.strip().splitlines()
 
-# dQ by a producer: panels of 64 columns and less, keys behind a length (a NaN in two products), empty rows, no key.
+# A producer: panels of 64 columns and less, keys behind a length (a NaN in two products), empty rows, no key; columns
+# that are the queries of a group.
 PRODUCER_LINES = """
 b1 hq2 sq113 sk203 d128 bf16 grad=q
 b1 hq4 hkv2 sq70 sk90 d64 causal=bottom_right f16 grad=q
 b1 hq1 sq40 sk70 d192 dv40 bf16 causal=offset grad=q
 b2 hq2 sq48 sk70 d64 bf16 kv_lengths q_lengths grad=q
 b1 hq2 sq40 sk0 d64 bf16 grad=q
+b1 hq4 hkv2 sq70 sk40 d64 bf16 grad=k,v
 """.strip().splitlines()
 PRODUCER = ["--target=sm_90a", "--schedule=#attn.block<stages = 2, producer = true>"]
 WORDS = dict.fromkeys(LINES, ["--target=sm_80"]) | dict.fromkeys(PRODUCER_LINES, PRODUCER)

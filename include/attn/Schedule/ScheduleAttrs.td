@@ -148,8 +148,9 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
     rows of the heads that share a head of K; only then keys may be split (`split_keys`), as in `#attn.decode`.
 
     K and V have `stages` tiles each in shared memory. With `producer`, four more warps copy them by tensor maps, as far
-    ahead as there are tiles: those of `instruction = wgmma`, and of the gradient of Q. One tile is left, and no producer,
-    where no tensor map describes the rows, and a remark says why. Otherwise the warps that multiply copy, and 2 `stages`
+    ahead as there are tiles: those of `instruction = wgmma`, and columns of gradients that are keys, or queries of which
+    no mask leaves one without keys. One tile is left, and no producer, where no tensor map describes the rows, and a remark
+    says why. Otherwise the warps that multiply copy, and 2 `stages`
     - 1 tiles are copied at any time; one of them is used where each step fills its own (block maps, pages, converted
     rows).
 

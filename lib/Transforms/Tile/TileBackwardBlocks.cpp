@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardTile.h"
+#include "attn/IR/ScoreFunctions.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -40,8 +41,8 @@ struct KernelShape : BackwardShape {
     std::optional<int64_t> all = getConstantIntValue(domainSizes[rowPos()]);
     auto blocks = cast<BlockAttr>(schedule);
     tileRows = blocks.getBlockRows();
-    // A producer copies whole tiles, and rows of Q and dO without keys must not be read.
-    if (!hasQueryRows())
+    // A producer copies all rows of a tile, but those of Q and dO that may be without keys must not be read.
+    if (!hasQueryRows() && ScoreFunctions::of(step).mayRemove())
       schedule = blocks.withoutProducer(blocks.getStages());
     if (all && !step.getCuSeqlensQ()) // or all where there are fewer
       tileRows = std::min(tileRows, std::max<int64_t>(1, *all));
