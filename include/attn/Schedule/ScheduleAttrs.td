@@ -149,10 +149,9 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
 
     K and V have `stages` tiles each in shared memory. With `producer`, four more warps copy them by tensor maps, as far
     ahead as there are tiles: those of `instruction = wgmma`, and columns of gradients that are keys, or queries of which
-    no mask leaves one without keys. One tile is left, and no producer, where no tensor map describes the rows, and a remark
-    says why. Otherwise the warps that multiply copy, and 2 `stages`
-    - 1 tiles are copied at any time; one of them is used where each step fills its own (block maps, pages, converted
-    rows).
+    no mask leaves one without keys. One tile is left, and no producer, where no tensor map describes the rows, and a
+    remark says why. Otherwise the warps that multiply copy, and 2 `stages` - 1 tiles are copied at any time; one of them
+    is used where each step fills its own (block maps, pages, converted rows).
 
     ```mlir
     #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>

@@ -197,7 +197,8 @@ private:
     b.setInsertionPoint(end);
     Value block = toIndex(loc, NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
     if (plan.roundsPerBlock == 1) {
-      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu, plan.schedule.getProducer()), mapping);
+      bool turnsGroups = plan.schedule.getProducer() || plan.schedule.getInstruction().getInfo().readsPanels();
+      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu, turnsGroups), mapping);
       return success();
     }
     Value first = arith::MulIOp::create(b, loc, block, arith::ConstantIndexOp::create(b, loc, plan.roundsPerBlock));
