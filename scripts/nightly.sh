@@ -18,7 +18,6 @@ done
 ninja -C build/release -j "$jobs" attnc attn-ptx-run
 scripts/plant-faults.py --target=sm_80 --sample=6
 scripts/plant-faults.py --target=sm_90a --sample=4
-build/venv/bin/python -m pytest -q test/python/test_gpu_emulated.py --gpu-target=sm_90a
 if LD_PRELOAD=$PWD/build/release/lib/libprocessor_x86-64-v3.so env true; then
   scripts/test.sh --host=x86-64-v3 "$@"
   scripts/test.sh --host=x86-64-v2 "$@"

@@ -15,10 +15,6 @@ hypothesis.settings.register_profile("attn", derandomize=True, deadline=None, pr
 hypothesis.settings.load_profile("attn")
 
 
-def pytest_addoption(parser):
-    parser.addoption("--gpu-target", default="sm_80", help="of test_gpu_emulated.py")
-
-
 @pytest.fixture
 def rng():
     return np.random.default_rng(20251120)

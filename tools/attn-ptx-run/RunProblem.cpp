@@ -70,9 +70,8 @@ static std::vector<driver::ArgumentOptions> drawSizes(const Kernel &kernel, cons
   return all;
 }
 
-Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
-  CompileOptions options;
-  options.target = run.ptx.empty() ? run.target : findTarget(run.ptx);
+static Expected<driver::LoadedKernel> compileKernel(const ProblemRun &run, StringRef target, CompileOptions &options) {
+  options.target = run.ptx.empty() ? target.str() : findTarget(run.ptx);
   if (options.target.empty())
     return createStringError("expected a line '.target sm_80' or the like in the PTX, found none");
   options.schedule = run.schedule;
@@ -81,7 +80,12 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
   if (!run.ptx.empty())
     options.ptx = run.ptx;
   options.failOnFallback = run.ptx.empty();
-  Expected<driver::LoadedKernel> kernel = driver::LoadedKernel::compile(run.source, options, run.kernel);
+  return driver::LoadedKernel::compile(run.source, options, run.kernel);
+}
+
+Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
+  CompileOptions options;
+  Expected<driver::LoadedKernel> kernel = compileKernel(run, run.targets.front(), options);
   if (!kernel)
     return kernel.takeError();
   options.failOnFallback = false;
@@ -206,6 +210,15 @@ Error ProblemRunner::runForwardPass(MutableArrayRef<NpyArray> arguments) const {
   return error;
 }
 
+Error ProblemRunner::compileFor(const ProblemRun &run, StringRef target) {
+  CompileOptions options;
+  Expected<driver::LoadedKernel> compiled = compileKernel(run, target, options);
+  if (!compiled)
+    return compiled.takeError();
+  kernel = std::move(*compiled);
+  return Error::success();
+}
+
 Error ProblemRunner::call(InputSet &input) {
   for (auto [argument, array, initial] : zip_equal(kernel.getDescription().arguments, input.arguments, input.initial))
     if (argument.isOutput)
@@ -222,30 +235,49 @@ std::vector<OutputError> ProblemRunner::compare(const InputSet &input) const {
   return errors;
 }
 
-Expected<bool> attn::ptx::runProblem(const ProblemRun &run, json::Value &report) {
-  Expected<ProblemRunner> runner = ProblemRunner::create(run);
-  if (!runner)
-    return runner.takeError();
+/// Runs on each input. False if an output is wrong.
+static Expected<bool> runInputs(ProblemRunner &runner) {
   CudaEmulator &emulator = CudaEmulator::get();
-  emulator.keepsLaunches = true;
   bool isFine = true;
-  for (InputSet &input : runner->getInputs()) {
+  for (InputSet &input : runner.getInputs()) {
     const size_t before = emulator.launches.size();
-    if (Error error = runner->call(input))
+    if (Error error = runner.call(input))
       return joinErrors(createStringError(input.name), std::move(error));
     for (const LaunchRecord &launch : drop_begin(emulator.launches, before))
       printSummary(launch.kernel, launch.report);
-    for (const OutputError &error : runner->compare(input)) {
-      if (runner->getInputs().size() > 1)
+    for (const OutputError &error : runner.compare(input)) {
+      if (runner.getInputs().size() > 1)
         outs() << input.name << ": ";
       print(outs(), error);
       isFine &= error.isFine();
     }
   }
   printCoverage(emulator.launches);
+  return isFine;
+}
+
+Expected<bool> attn::ptx::runProblem(const ProblemRun &run, json::Value &report) {
+  Expected<ProblemRunner> runner = ProblemRunner::create(run);
+  if (!runner)
+    return runner.takeError();
+  CudaEmulator &emulator = CudaEmulator::get();
+  emulator.keepsLaunches = true;
   json::Array reports;
-  for (const LaunchRecord &launch : emulator.launches)
-    reports.push_back(launch.report.toJSON());
+  bool isFine = true;
+  for (const std::string &target : run.targets) {
+    if (run.targets.size() > 1)
+      outs() << target << "\n";
+    if (target != run.targets.front())
+      if (Error error = runner->compileFor(run, target))
+        return error;
+    Expected<bool> isThisFine = runInputs(*runner);
+    if (!isThisFine)
+      return isThisFine.takeError();
+    isFine &= *isThisFine;
+    for (const LaunchRecord &launch : emulator.launches)
+      reports.push_back(launch.report.toJSON());
+    emulator.launches.clear();
+  }
   report = std::move(reports);
   return isFine;
 }

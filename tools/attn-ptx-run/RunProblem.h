@@ -17,7 +17,7 @@ struct ProblemRun {
   driver::ArgumentOptions arguments;
   std::vector<std::map<std::string, int64_t>> moreSizes; ///< run beside those of `arguments`
   std::vector<InputKind> kinds;                          ///< of inputs, one after the other; none: the default ones
-  std::string target;                                    ///< where there is no PTX
+  std::vector<std::string> targets;                      ///< where there is no PTX, run one after the other
   std::string schedule;         ///< as attnc had it: the host's side must be of the same kernels
   std::string ptx;              ///< the text; empty: what attn makes of the source
   int multiprocessors = 0;      ///< of the device, which persistent blocks are as many as; 0: the emulator's own number
@@ -37,8 +37,10 @@ struct InputSet {
 /// Runs the host's side of a source, with exactly this PTX as its kernels, in the emulator.
 class ProblemRunner {
 public:
-  /// Compiles the host's side and the reference, draws inputs, and computes the expected outputs.
+  /// Compiles the host's side, for the first target, and the reference, draws inputs, and computes the expected outputs.
   static llvm::Expected<ProblemRunner> create(const ProblemRun &run);
+  /// Puts the kernel of another target in the place of this one; inputs and expected outputs stay.
+  llvm::Error compileFor(const ProblemRun &run, llvm::StringRef target);
   llvm::MutableArrayRef<InputSet> getInputs() { return inputs; }
   /// Calls the kernel; the outputs are in the arguments.
   llvm::Error call(InputSet &input);
@@ -59,8 +61,8 @@ private:
   std::vector<InputSet> inputs;
 };
 
-/// Runs on each input, and prints how far the outputs are from the reference and what the kernels did; `report` becomes
-/// the reports of all launches. False if an output is wrong.
+/// Runs the kernels of each target on each input, and prints how far the outputs are from the reference and what the
+/// kernels did; `report` becomes the reports of all launches. False if an output is wrong.
 llvm::Expected<bool> runProblem(const ProblemRun &run, llvm::json::Value &report);
 
 } // namespace attn::ptx

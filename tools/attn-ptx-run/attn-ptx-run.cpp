@@ -66,8 +66,10 @@ cl::list<double> magnitudes("magnitude",
 cl::opt<unsigned> multiprocessors("multiprocessors",
                                   cl::desc("of the device: persistent blocks are no more (default 3)"),
                                   cl::value_desc("N"), cl::init(0), inCategory);
-cl::opt<std::string> target("target", cl::desc("of what attn makes, without KERNEL.ptx (default sm_80)"),
-                            cl::init("sm_80"), inCategory);
+cl::list<std::string> targets("target",
+                              cl::desc("of what attn makes, without KERNEL.ptx (default sm_80); of several, "
+                                       "one runs after the other"),
+                              cl::value_desc("NAME"), cl::CommaSeparated, inCategory);
 cl::opt<std::string> faultFile("faults", cl::desc("plant each of these, LINE<tab>TEXT, and say whether it is seen"),
                                cl::value_desc("FILE"), inCategory);
 const std::string extraHelp = std::string("\nA WORD of --arg is one of\n") + kArgumentHelp;
@@ -117,7 +119,9 @@ Expected<ProblemRun> createProblemRun() {
     run.ptx = (*buffer)->getBuffer().str();
   }
   run.kernel = kernelName;
-  run.target = target;
+  run.targets = targets;
+  if (run.targets.empty())
+    run.targets = {"sm_80"};
   run.arguments.seed = seed;
   run.schedule = schedule;
   run.multiprocessors = multiprocessors;
