@@ -65,8 +65,17 @@ SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
 KINDS = {
     "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch", "overlap"),
     "decode": ("query_tile", "key_tile", "lanes", "block_queries", "instruction", "split_keys", "prefetch", "kv_heads"),
-    "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys", "stages",
-              "producer"),
+    "block": (
+        "query_tile",
+        "key_tile",
+        "warps",
+        "warp_rows",
+        "instruction",
+        "shared_keys",
+        "split_keys",
+        "stages",
+        "producer",
+    ),
 }
 REQUIRED = {"prefill": 5, "decode": 4, "block": 4}
 

@@ -58,8 +58,8 @@ b2 hq2 sq48 sk70 d64 bf16 kv_lengths q_lengths grad=q
 b1 hq2 sq40 sk0 d64 bf16 grad=q
 b1 hq4 hkv2 sq70 sk40 d64 bf16 grad=k,v
 """.strip().splitlines()
-PRODUCER = ["--target=sm_90a", "--schedule=#attn.block<stages = 2, producer = true>"]
-WORDS = dict.fromkeys(LINES, ["--target=sm_80"]) | dict.fromkeys(PRODUCER_LINES, PRODUCER)
+PRODUCER = ("--target=sm_90a", "--schedule=#attn.block<stages = 2, producer = true>")
+WORDS = dict.fromkeys(LINES, ("--target=sm_80",)) | dict.fromkeys(PRODUCER_LINES, PRODUCER)
 
 
 def run(*words) -> subprocess.CompletedProcess:
