@@ -37,7 +37,8 @@ struct InputSet {
 /// Runs the host's side of a source, with exactly this PTX as its kernels, in the emulator.
 class ProblemRunner {
 public:
-  /// Compiles the host's side, for the first target, and the reference, draws inputs, and computes the expected outputs.
+  /// Compiles the host's side, for the first target, and the reference, draws inputs, and computes the expected
+  /// outputs.
   static llvm::Expected<ProblemRunner> create(const ProblemRun &run);
   /// Puts the kernel of another target in the place of this one; inputs and expected outputs stay.
   llvm::Error compileFor(const ProblemRun &run, llvm::StringRef target);
