@@ -42,9 +42,11 @@ func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64x
   return %r : tensor<256x64xf16>
 }
 
-// Rows of K and V are asked for ahead of their use where the products read them as they lie; a mask keeps tiles small.
+// Rows of K and V are prefetched where the products read them as they lie, on Intel's servers only if they leave the
+// second-level cache; a mask keeps tiles small.
 // CHECK-LABEL: func @f32(
-//       CHECK:   query_tile = 64, {{.*}} prefetch = 128>
+//         ZEN:   query_tile = 64, {{.*}} prefetch = 128>
+//       INTEL:   query_tile = 64, {{.*}} block_vectors = 4>
 func.func @f32(%q: tensor<256x64xf32>, %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
       outs(%o : tensor<256x64xf32>) -> tensor<256x64xf32>

@@ -31,7 +31,7 @@ static constexpr int64_t kMaxVectors = 6;
 /// using the last one.
 static constexpr double kRegisterCost = 0.003, kLastRegisterCost = 0.05;
 /// The same where multiply-adds share their ports: 24 accumulators take 2 % less time than 16 there.
-static constexpr double kSharedRegisterCost = 0.001;
+static constexpr double kSharedRegisterCost = 0.0005;
 /// The number of queries that is assumed for many.
 static constexpr double kManyQueries = 4096;
 /// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
