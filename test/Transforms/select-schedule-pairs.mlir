@@ -42,15 +42,14 @@ func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64x
   return %r : tensor<256x64xf16>
 }
 
-// Rows of K and V are prefetched where the products read them as they lie, on Intel's servers only if they leave the
-// second-level cache; a mask keeps tiles small.
+// Rows of K and V are prefetched where the products read them as they lie and they leave the second-level cache; a mask
+// keeps tiles small.
 // CHECK-LABEL: func @f32(
-//         ZEN:   query_tile = 64, {{.*}} prefetch = 128>
-//       INTEL:   query_tile = 64, {{.*}} block_vectors = 4>
-func.func @f32(%q: tensor<256x64xf32>, %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
-  %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
-      outs(%o : tensor<256x64xf32>) -> tensor<256x64xf32>
-  return %r : tensor<256x64xf32>
+//       CHECK:   query_tile = 64, {{.*}} prefetch = 128>
+func.func @f32(%q: tensor<4096x64xf32>, %o: tensor<4096x64xf32>) -> tensor<4096x64xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<4096x64xf32>, tensor<4096x64xf32>, tensor<4096x64xf32>)
+      outs(%o : tensor<4096x64xf32>) -> tensor<4096x64xf32>
+  return %r : tensor<4096x64xf32>
 }
 
 // Tiles hold K and V of 8 bits as bf16; beside f16 they are widened to f32.
