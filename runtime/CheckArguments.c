@@ -321,6 +321,14 @@ static int32_t checkLengths(const DLTensor *const *arguments, const attn_argumen
 static int32_t checkPrefixSums(const DLTensor *const *arguments, const attn_argument_spec *specs, int64_t index,
                                const attn_value_check *check, Message *message) {
   int64_t limit = getLimit(arguments, check), count = countElements(arguments[index]), before = 0;
+  if (check->lengths >= 0 && count - 1 != countElements(arguments[check->lengths])) {
+    appendArgument(message, index, &specs[index]);
+    append(message, ": expected %" PRId64 " prefix sums, one more than the elements of ",
+           countElements(arguments[check->lengths]) + 1);
+    appendArgument(message, check->lengths, &specs[check->lengths]);
+    append(message, ", found %" PRId64, count);
+    return ATTN_WRONG_VALUE;
+  }
   for (int64_t i = 0; i < count; ++i) {
     int64_t value = readInteger(arguments[index], i);
     int isShort = i == count - 1 && value < limit && limit != INT64_MAX;

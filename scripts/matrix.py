@@ -143,8 +143,8 @@ RULES = (
     ),
     Rule(
         "a scale a head with layout=varlen",
-        ("kvscale", "layout"),
-        lambda case: case["kvscale"] == "token" and case["layout"] == "varlen",
+        ("kvscale", "layout", "paged"),
+        lambda case: case["kvscale"] == "token" and case["layout"] == "varlen" and not case["paged"],
     ),
     Rule(
         "a number of keys with kvscale=token and paged",
@@ -169,9 +169,13 @@ RULES = (
             ("layout", name),
             lambda case, name=name: bool(case[name] and case["layout"] == "varlen"),
         )
-        for name in ("q_lengths", "kv_lengths", "bias", "mask")
+        for name in ("q_lengths", "bias", "mask")
     ),
-    Rule("no pages with layout=varlen", ("layout", "paged"), lambda c: bool(c["paged"] and c["layout"] == "varlen")),
+    Rule(
+        "expected no kv_lengths with layout=varlen",
+        ("layout", "kv_lengths", "paged"),
+        lambda case: bool(case["kv_lengths"] and case["layout"] == "varlen" and not case["paged"]),
+    ),
     Rule(
         "no weights with layout=varlen",
         ("layout", "out"),
@@ -182,9 +186,12 @@ RULES = (
     ),
     Rule(
         "a number of sequences with layout=varlen and offsets",
-        ("layout", "dynamic", "causal", "align"),
+        ("layout", "dynamic", "causal", "align", "paged"),
         lambda case: (
-            case["layout"] == "varlen" and is_dynamic(case, "b") and "offset" in (case["causal"], case["align"])
+            case["layout"] == "varlen"
+            and is_dynamic(case, "b")
+            and "offset" in (case["causal"], case["align"])
+            and not case["paged"]
         ),
     ),
     Rule("numbers of heads with paged", ("paged", "dynamic"), lambda c: bool(c["paged"] and is_dynamic(c, "h"))),
@@ -269,12 +276,13 @@ def print_problem(case: Levels) -> str:
 def print_sizes(case: Levels) -> str:
     """The --size option that gives dynamic sizes those of the case.
 
-    Batches of packed sequences and keys in pages are no dimension of their own: attnc draws those.
+    Batches of packed sequences and keys in pages are no dimension of their own: attnc draws those. Packed queries on
+    pages have a batch, that of the table.
     """
     queries, keys = case["size"].split("x")
     sizes = {"b": case["b"], "h": case["heads"].split(",")[0], "q": queries, "k": keys}
     names = {"b": "b", "h": "hq", "q": "sq", "k": "sk"}
-    drawn = "b" if case["layout"] == "varlen" else "k" if case["paged"] else ""
+    drawn = "k" if case["paged"] else "b" if case["layout"] == "varlen" else ""
     given = [f"{names[letter]}={sizes[letter]}" for letter in case["dynamic"] if letter not in drawn]
     return "--size=" + ",".join(given) if given else ""
 

@@ -50,7 +50,7 @@ void attn_runtime_set_openmp(const attn_openmp *openmp);
 /* Conditions on the integers of an argument. The limit is the product of the sizes limit and factor. */
 typedef enum attn_value_kind {
   ATTN_LENGTHS = 1,      /* each in 0 to the limit */
-  ATTN_PREFIX_SUMS = 2,  /* the first 0, none less than the one before, the last the limit */
+  ATTN_PREFIX_SUMS = 2,  /* the first 0, none less than the one before, the last the limit; one more than `lengths` has */
   ATTN_BLOCK_TABLE = 3,  /* [batch, page]: each in 0 to the limit - 1, for the pages that hold rows 0 to length - 1;
                             entries beyond those are not read */
   ATTN_POSITIONS = 4,    /* each at least 0, and the limit holds `rows` rows from it on */
@@ -66,7 +66,8 @@ typedef struct attn_size {
 typedef struct attn_value_check {
   int64_t kind; /* attn_value_kind */
   attn_size limit, factor;
-  int64_t lengths; /* tables: the argument that holds the lengths or positions, one a batch */
+  int64_t lengths; /* tables: the argument that holds the lengths or positions, one a batch; prefix sums: the argument
+                      that has one element less than they, or -1 */
   attn_size page;  /* tables: rows of a page */
   attn_size rows;  /* positions and append tables: rows that are written */
 } attn_value_check;

@@ -25,6 +25,12 @@ static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.g
 // Maps
 //===----------------------------------------------------------------------===//
 
+static bool isPackedOperand(Operation *op, const OperandSpec &spec) {
+  if (!getPackedSequences(op) || llvm::is_contained({"acc", "row_max", "row_sum"}, spec.name))
+    return false;
+  return hasPackedKeys(op) || !llvm::is_contained({"key", "value"}, spec.name);
+}
+
 /// The map of an operand in the default layout: batch dimensions, then the dimensions of its row of the table.
 static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpec &spec, unsigned numBatch) {
   MLIRContext *ctx = op->getContext();
@@ -36,7 +42,7 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
     exprs.push_back(getAffineDimExpr(getDomainPosition(op, kind), ctx));
 
   // Packed sequences: (row, head, column), and (head, row) for lse. The state of a step is not packed.
-  bool isPacked = getPackedSequences(op) && !llvm::is_contained({"acc", "row_max", "row_sum"}, spec.name);
+  bool isPacked = isPackedOperand(op, spec);
   unsigned head = numBatch - 1;
   if (isPacked) {
     exprs.erase(exprs.begin());

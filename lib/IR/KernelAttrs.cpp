@@ -82,9 +82,9 @@ static bool isValueCheck(Attribute attribute, Attribute argument, ArrayAttr argu
   bool isList = llvm::is_contained({"lengths", "prefix_sums", "positions"}, kind.getValue());
   if (!isTable && !isList)
     return false;
-  uint64_t other = lengths.getValue().getZExtValue();
-  return isIntegers(argument, isTable ? 2 : 1) &&
-         (isList || (other < arguments.size() && isIntegers(arguments[other], 1)));
+  int64_t other = lengths.getInt();
+  bool hasLengths = other >= 0 && other < static_cast<int64_t>(arguments.size()) && isIntegers(arguments[other], 1);
+  return isIntegers(argument, isTable ? 2 : 1) && (hasLengths || (isList && other == -1));
 }
 
 static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSizes) {

@@ -176,11 +176,10 @@ template <typename OpTy> static LogicalResult verifyScales(OpTy op) {
              << keyScale.getType() << " and " << op.getValueScale().getType();
     SmallVector<int64_t> expected = {heads};
     if (shaped.getRank() == 3) {
-      if (numBatch != 2 || op.getCuSeqlensQ())
-        return op.emitOpError(
-                   "C21: expected a scale a token with the batch dimensions (batch, head) and sequences that "
-                   "are not packed, found ")
-               << (op.getCuSeqlensQ() ? "cu_seqlens" : std::to_string(numBatch) + " batch dimensions")
+      if (numBatch != 2 || hasPackedKeys(op))
+        return op.emitOpError("C21: expected a scale a token with the batch dimensions (batch, head) and keys that are "
+                              "not packed, found ")
+               << (hasPackedKeys(op) ? "cu_seqlens" : std::to_string(numBatch) + " batch dimensions")
                << "; write scales of shape (kv_heads)";
       expected = {domain[0], heads, domain[numBatch + 1]};
     }

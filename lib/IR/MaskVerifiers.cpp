@@ -156,12 +156,23 @@ template <typename OpTy> static LogicalResult verifySequences(OpTy op) {
   if (getNumBatchDims(op) != 2)
     return op.emitOpError("C15: expected the batch dimensions (sequence, head) beside cu_seqlens, found ")
            << getNumBatchDims(op);
-  for (NamedAttribute note : noteWords(op))
-    if (const WordInfo *word = findWord(note.getName()); !word->notPacked.empty())
+  bool isOfQueries = !op.getCuSeqlensK();
+  for (NamedAttribute note : noteWords(op)) {
+    const WordInfo *word = findWord(note.getName());
+    bool isOfKeys = isOfQueries && word->counts == WordCounts::Keys;
+    if (!word->notPacked.empty() && !isOfKeys)
       return op.emitOpError("C15: expected no ") << word->token << " with packed sequences, " << word->notPacked;
+  }
   if (failed(verifyPerBatch(op, op.getCuSeqlensQ(), "cu_seqlens of queries", /*excess=*/1)))
     return failure();
-  return verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);
+  return isOfQueries ? success() : verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);
 }
-LogicalResult attn::verifyPacked(SdpaOp op) { return verifySequences(op); }
+LogicalResult attn::verifyPacked(SdpaOp op) {
+  std::optional<uint64_t> minimum = op.getMinQueries();
+  if (minimum && (!op.getCuSeqlensQ() || static_cast<int64_t>(*minimum) < 1))
+    return op.emitOpError("C15: expected min_queries of 1 or greater beside cu_seqlens, found ")
+           << static_cast<int64_t>(*minimum) << (op.getCuSeqlensQ() ? "" : " without cu_seqlens")
+           << "; leave min_queries out";
+  return verifySequences(op);
+}
 LogicalResult attn::verifyPacked(SdpaBackwardOp op) { return verifySequences(op); }

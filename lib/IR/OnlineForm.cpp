@@ -116,7 +116,8 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
       before.rowMax, before.rowSum, op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
       /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
       /*query_bytes=*/ValueRange(), scale, op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps),
-      op.getBlockMapAttr(), op.getMax() ? builder.getUnitAttr() : UnitAttr(), op.getScheduleAttr());
+      op.getBlockMapAttr(), op.getMax() ? builder.getUnitAttr() : UnitAttr(), op.getMinQueriesAttr(),
+      op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());
   step.getScoreMod().takeBody(scoreMod);
   step.getKeyRanges().takeBody(op.getKeyRanges());

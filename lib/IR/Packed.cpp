@@ -97,8 +97,8 @@ public:
     });
   }
 
-  /// The rows of each sequence, put one after the other into `output`; `headFirst` for (head, row).
-  Value unpad(Value padded, Value output, Value sequences, bool headFirst) {
+  /// The rows of each sequence of at least `minRows`, put one after the other into `output`; `headFirst` for (head, row).
+  Value unpad(Value padded, Value output, Value sequences, bool headFirst, int64_t minRows = 0) {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
     Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[0]);
     auto type = cast<RankedTensorType>(output.getType());
@@ -107,6 +107,11 @@ public:
                [&](OpBuilder &nested, Location at, Value sequence, ValueRange carried) {
                  Value first = extractIndex(nested, at, sequences, sequence);
                  Value end = getEnd(nested, at, sequences, sequence);
+                 if (minRows > 1) {
+                   Value least = arith::ConstantIndexOp::create(nested, at, minRows);
+                   Value isShort = isLess(nested, at, arith::SubIOp::create(nested, at, end, first), least);
+                   end = arith::SelectOp::create(nested, at, isShort, first, end);
+                 }
                  auto rows = scf::ForOp::create(
                      nested, at, first, end, one, carried[0],
                      [&](OpBuilder &inner, Location, Value row, ValueRange state) {
@@ -182,8 +187,9 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
   OpFoldResult rows = sizes[2], keys = sizes[3];
   Value query = padder.pad(op.getQuery(), maps[0], op.getCuSeqlensQ(), rows);
-  Value key = padder.pad(op.getKey(), maps[1], op.getCuSeqlensK(), keys);
-  Value value = padder.pad(op.getValue(), maps[2], op.getCuSeqlensK(), keys);
+  bool arePacked = hasPackedKeys(op);
+  Value key = arePacked ? padder.pad(op.getKey(), maps[1], op.getCuSeqlensK(), keys) : op.getKey();
+  Value value = arePacked ? padder.pad(op.getValue(), maps[2], op.getCuSeqlensK(), keys) : op.getValue();
   if (!query || !key || !value)
     return failure();
   SmallVector<OpFoldResult> outShape = {sizes[0], sizes[1], rows, sizes[5]}, rowShape = {sizes[0], sizes[1], rows};
@@ -194,7 +200,7 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
         statistic
             ? tensor::EmptyOp::create(builder, loc, rowShape, getElementTypeOrSelf(statistic.getType())).getResult()
             : Value());
-  Value queryLengths = padder.getLengths(op.getCuSeqlensQ()), keyLengths = padder.getLengths(op.getCuSeqlensK());
+  Value queryLengths = padder.getLengths(op.getCuSeqlensQ());
 
   IRMapping mapping;
   auto padded = cast<SdpaOp>(builder.clone(*op, mapping));
@@ -213,13 +219,17 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   padded.getCuSeqlensQMutable().clear();
   padded.getCuSeqlensKMutable().clear();
   padded.getQLengthsMutable().assign(queryLengths);
-  padded.getKvLengthsMutable().assign(keyLengths);
+  if (arePacked)
+    padded.getKvLengthsMutable().assign(padder.getLengths(op.getCuSeqlensK()));
   shareHeads(builder, op, padded);
 
-  Values results = {padder.unpad(padded->getResult(0), op.getOutput(), op.getCuSeqlensQ(), /*headFirst=*/false)};
+  int64_t minRows = op.getMinQueries().value_or(0);
+  padded.removeMinQueriesAttr();
+  Values results = {
+      padder.unpad(padded->getResult(0), op.getOutput(), op.getCuSeqlensQ(), /*headFirst=*/false, minRows)};
   Values outputs(cast<DestinationStyleOpInterface>(*op).getDpsInits());
   for (auto [result, output] : llvm::drop_begin(llvm::zip_equal(padded->getResults(), outputs)))
-    results.push_back(padder.unpad(result, output, op.getCuSeqlensQ(), /*headFirst=*/true));
+    results.push_back(padder.unpad(result, output, op.getCuSeqlensQ(), /*headFirst=*/true, minRows));
   return results;
 }
 

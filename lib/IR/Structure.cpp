@@ -261,6 +261,12 @@ Value getPackedSequences(Operation *op) {
       .Default([](Operation *) { return Value(); });
 }
 
+bool hasPackedKeys(Operation *op) {
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>([](auto packed) { return packed.getCuSeqlensK() != Value(); })
+      .Default(false);
+}
+
 unsigned getNumBatchDims(Operation *op) {
   if (ArrayAttr maps = getExplicitMaps(op))
     return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();

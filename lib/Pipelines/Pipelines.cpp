@@ -85,7 +85,10 @@ static void buildFallbackPhase(OpPassManager &pm, const PhaseOptions &options) {
   addVerification(pm, Phase::Fallback);
 }
 
-static void buildAnalyzeMaskPhase(OpPassManager &pm, const PhaseOptions &) {
+static void buildAnalyzeMaskPhase(OpPassManager &pm, const PhaseOptions &options) {
+  // Before masks are regions, which know where sequences begin. A schedule by hand is that of the whole kernel.
+  if (!options.isGpu() && options.flash.schedule.empty())
+    pm.addNestedPass<func::FuncOp>(createSpecializeSequencesPass({options.flash.target}));
   pm.addNestedPass<func::FuncOp>(createAnalyzeMaskPass());
   addVerification(pm, Phase::AnalyzeMask);
 }

@@ -58,7 +58,7 @@ llvm::Error ProblemParser::checkKeyTypes() {
     return error(wordOf("kv"), llvm::formatv("expected 16-bit keys and values beside f32, found them beside {0}; write "
                                              "f32, or leave kv out",
                                              printElement(problem.element)));
-  if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen)
+  if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen && !problem.paged)
     return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
                                     "own in (batch, head, key), found one a token; write kvscale=head");
   if (problem.hasTokenScales && problem.paged && problem.sizes.sk == Problem::kDynamic)
@@ -102,17 +102,15 @@ llvm::Error ProblemParser::checkAlignment() {
   return llvm::Error::success();
 }
 
-/// Packed sequences have their lengths in cu_seqlens, and no dense dimension for scores.
+/// Packed sequences have their lengths in cu_seqlens, keys in pages in kv_lengths, and no dense dimension for scores.
 llvm::Error ProblemParser::checkPacking() {
   if (problem.layout != Problem::Layout::Varlen)
     return llvm::Error::success();
   for (const WordInfo &word : getWords())
-    if (!word.notPacked.empty() && problem.words.has(word.word))
+    if (!word.notPacked.empty() && problem.words.has(word.word) && !(problem.paged && word.counts == WordCounts::Keys))
       return error(wordOf(word.token),
                    llvm::formatv("expected no {0} with layout=varlen, {1}", word.token, word.notPacked));
-  if (problem.paged)
-    return error(wordOf("paged"), "expected no pages with layout=varlen; leave one out");
-  if (problem.sizes.b == Problem::kDynamic && problem.hasOffset())
+  if (problem.sizes.b == Problem::kDynamic && problem.hasOffset() && !problem.paged)
     return error(wordOf("b"), "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a "
                               "number as b2");
   if (problem.outputs.weights)

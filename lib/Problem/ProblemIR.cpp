@@ -143,6 +143,8 @@ void IRPrinter::addSizes() {
   unsigned head = problem.layout == Problem::Layout::BSHD ? 2 : 1;
   if (!isPacked)
     addSize(b, "q", 0);
+  else if (problem.paged)
+    addSize(b, "block_table", 0);
   addSize(hq, "q", head);
   addSize(sq, "q", row);
   if (problem.paged && sk.size == Problem::kDynamic) {

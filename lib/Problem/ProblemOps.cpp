@@ -86,7 +86,8 @@ void IRPrinter::addSdpa() {
     if ((word.stands == WordStands::ByToken && word.shape != WordShape::Number) ||
         word.stands == WordStands::BesideOffset)
       body += clause(word.name, word.argument);
-  body += clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"});
+  body += find("cu_seqlens_k") ? clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"})
+                               : clause("cu_seqlens", StringRef("cu_seqlens_q"));
   body += clause("kv_scale", {"k_scale", "v_scale"});
   body += clause("dropout", {"seed", "offset"});
   body += clause("scale_value", StringRef("scale"));

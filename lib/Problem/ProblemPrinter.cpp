@@ -47,7 +47,8 @@ bool Problem::hasArgument(const WordInfo &word) const {
   case WordStands::ByToken: return words.has(word.word);
   case WordStands::BesideWord: return words.has(word.beside);
   case WordStands::BesideOffset: return hasOffset();
-  case WordStands::WherePacked: return layout == Layout::Varlen;
+  // Keys in pages have lengths.
+  case WordStands::WherePacked: return layout == Layout::Varlen && !(paged && word.counts == WordCounts::Keys);
   case WordStands::BesideQuantised: return isQuantised();
   case WordStands::InIROnly: return false;
   }

@@ -270,6 +270,20 @@ def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> n
     return array
 
 
+def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
+    """Places [total] of rows in a paged cache, each below the limit and there once."""
+    array = _integers("slots", value, count)
+    outside = np.flatnonzero((array < 0) | (array >= limit))
+    if outside.size:
+        raise ValueError(f"expected slots in 0 to {limit - 1}, found {array[outside[0]]} of token {outside[0]}")
+    order = np.argsort(array, kind="stable")
+    same = np.flatnonzero(np.diff(array[order]) == 0)
+    if same.size:
+        first, second = order[same[0]], order[same[0] + 1]
+        raise ValueError(f"expected each slot once, found {array[first]} of tokens {first} and {second}")
+    return array
+
+
 def page_layout(value: Any) -> str:
     """A layout of a paged cache: "nhd" for [pages, page, Hkv, D], "hnd" for [pages, Hkv, page, D]."""
     if value not in PAGE_LAYOUTS:

@@ -31,6 +31,7 @@ class Paged(Packed, total=False):
     bias: Tensor | None
     mask: Tensor | None
     q_lengths: Integers | None
+    cu_seqlens_q: Integers | None
 
 
 class Dense(Packed, total=False):

@@ -110,7 +110,7 @@ class Problem:
         if DYNAMIC not in self.sizes:
             return None
         if self.layout == "varlen":
-            return ""  # they run below the lengths of a sequence
+            return "b" if self.paged else ""  # they run below the lengths of a sequence
         heads = "h" if self.sizes.hq == DYNAMIC else ""
         return f"b{heads}i" if self.paged else f"b{heads}ij"
 

@@ -114,6 +114,7 @@ def paged_sdpa(
     block_table: Tensor,
     kv_lengths: Integers,
     *,
+    cu_seqlens_q: Integers | None = None,
     page_layout: str = "nhd",
     scale: float | Tensor | None = None,
     causal: Alignment | None = None,
@@ -136,12 +137,15 @@ def paged_sdpa(
     """Attention on keys and values that lie in pages; nothing is gathered in memory.
 
     Args:
-      q: (B, Hq, Sq, D).
+      q: (B, Hq, Sq, D); with cu_seqlens_q (total_q, Hq, D), the queries of all sequences one after the other: prompts
+        and single tokens, as a step of a serving engine has them.
       k_cache, v_cache: [pages, page, Hkv, D or Dv] for page_layout "nhd", [pages, Hkv, page, D or Dv] for "hnd"; any
         page size ≥ 1.
       block_table: [B, max_pages] integers, where each page of each sequence lies; Sk is max_pages·page. Entries past
         the length are never read.
       kv_lengths: [B] integers, how many keys each sequence has.
+      cu_seqlens_q: [B + 1] integers, exclusive prefix sums of the numbers of queries; then without bias, mask and
+        q_lengths. What a sequence's rows are does not depend on the other sequences, to the bit.
       page_layout: "nhd" or "hnd".
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
         dynamic, words: as in `sdpa`.
@@ -150,15 +154,18 @@ def paged_sdpa(
         holds them; these not with dynamic, nor a bias or mask over the keys.
 
     Returns:
-      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum.
+      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum. With
+      cu_seqlens_q out (total_q, Hq, Dv) and the others (Hq, total_q).
 
     Raises:
-      ValueError: also where a length is beyond the block table, or an entry within a length is no page.
+      ValueError: also where a length is beyond the block table, an entry within a length is no page, or prefix sums are
+        none.
       TypeError, CompileError: as `sdpa`.
     """
     options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
     options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
     options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
+    options["cu_seqlens_q"] = cu_seqlens_q
     call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
     if dynamic:
         _check_dynamic(call.problem)
@@ -174,18 +181,21 @@ def paged(
     kv_lengths: Any,
     target: str,
     page_layout: str = "nhd",
+    cu_seqlens_q: Any = None,
     **options: Any,
 ) -> _call.Call:
     """A call of `paged_sdpa`, which has these options, but for functions."""
     # In the order of the kernel, the block table last.
     named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, **{name: options.pop(name, None) for name in _call.ARRAYS}}
-    named |= {"kv_lengths": kv_lengths, "block_table": block_table}
+    named |= {"kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "block_table": block_table}
     named, tensors = _cuda.split(target, named)
     arrays = {name: _tensor.as_array(name, named.pop(name)) for name in ("q", "k_cache", "v_cache")}
     _problem.key_type(*arrays.values())
+    sums = named.pop("cu_seqlens_q")
     for name, array in arrays.items():
-        if array.ndim != 4:
-            raise ValueError(f"expected {name} of rank 4, found shape {array.shape}")
+        rank = 3 if name == "q" and sums is not None else 4
+        if array.ndim != rank:
+            raise ValueError(f"expected {name} of rank {rank}, found shape {array.shape}")
     of_rows = 1 if _checks.page_layout(page_layout) == "nhd" else 2
     pages, page = arrays["k_cache"].shape[0], arrays["k_cache"].shape[of_rows]
     if arrays["v_cache"].shape[:3] != arrays["k_cache"].shape[:3]:
@@ -195,7 +205,10 @@ def paged(
         )
     if page == 0:
         raise ValueError("expected pages of at least 1 row, found 0")
-    batch = arrays["q"].shape[0]
+    rows = None
+    if sums is not None:
+        rows = _checks.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
+    batch = arrays["q"].shape[0] if rows is None else rows.size - 1
     table = np.asarray(named.pop("block_table"))
     length = (table.shape[1] if table.ndim == 2 else 0) * page
     lengths = _checks.lengths("kv_lengths", named.pop("kv_lengths"), batch, length)
@@ -207,18 +220,39 @@ def paged(
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))
         for x in (arrays["k_cache"], arrays["v_cache"])
     )
-    problem, others = _call.prepare(
-        arrays["q"],
-        k,
-        v,
-        **named,
-        kv_lengths=lengths,
-        **options,
-    )
+    named |= {"kv_lengths": lengths, **options}
+    if rows is None:
+        problem, others = _call.prepare(arrays["q"], k, v, **named)
+        longest = problem.sizes.sq
+    else:
+        problem, others = _prepare_packed(arrays["q"], k, v, rows, is_known=tensors is None, **named)
+        longest = int(np.diff(rows).max()) if tensors is None else problem.sizes.sq
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     numbers = _call.numbers_of(problem, others)
     inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], _call.as_i32(table)]
-    return _call.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
+    scores = problem.sizes._replace(sq=longest).scores
+    return _call.Call(problem, scores, [*inputs, *numbers], target)
+
+
+def _prepare_packed(
+    q: Any, k: Any, v: Any, rows: Any, *, is_known: bool, **options: Any
+) -> tuple[_problem.Problem, list[Any]]:
+    """The problem of packed queries on k and v (B, Hkv, Sk, …), and what its kernel takes after q, k, v."""
+    for name in ("bias", "mask", "q_lengths"):
+        if options.pop(name) is not None:
+            raise ValueError(
+                f"expected no {name} beside cu_seqlens_q, whose sequences have scores of different sizes; leave it out"
+                + ("" if name == "q_lengths" else ", or write mask_mod or score_mod")
+            )
+    # As if each sequence had room for all rows: a stand-in for the shape alone.
+    dense = np.broadcast_to(np.zeros((), q.dtype), (rows.size - 1, q.shape[1], q.shape[0], q.shape[2]))
+    lengths = np.diff(rows) if is_known else None  # for alignments, which are one where all lengths are
+    problem, others = _call.prepare(dense, k, v, q_lengths=lengths, **options)
+    if is_known:
+        del others[int(problem.sink)]
+    numbers = _call.numbers_of(problem, others)
+    others[len(others) - len(numbers) : len(others) - len(numbers)] = [_call.as_i32(rows)]
+    return dataclasses.replace(problem, layout="varlen", q_lengths=False), others
 
 
 def _check_dynamic(problem: _problem.Problem) -> None:
@@ -236,9 +270,10 @@ def _check_dynamic(problem: _problem.Problem) -> None:
 def kv_append(
     cache: TensorT,
     new: Tensor,
-    positions: Integers,
+    positions: Integers | None = None,
     *,
     block_table: Tensor | None = None,
+    slots: Integers | None = None,
     page_layout: str | None = None,
     target: str = "host",
 ) -> TensorT:
@@ -248,7 +283,10 @@ def kv_append(
       cache: (B, Hkv, S, D), or with a block table [pages, page, Hkv, D] or [pages, Hkv, page, D]: writable, with
         contiguous rows of D; also a view, as one half of [pages, 2, page, Hkv, D].
       new: (B, Hkv, N, D), in the type of the cache; quantised rows as they are, their scales are the caller's.
+        With slots (total, Hkv, D), the tokens of all sequences one after the other.
       positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
+      slots: [total] integers in place of positions and block_table: token t is row slots[t] mod page of page
+        slots[t] div page, each slot once.
       block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
       page_layout: "nhd" (the default) or "hnd", of a paged cache.
       target: as in `sdpa`. On a GPU positions and block table are not tested; rows whose place is not in the cache are
@@ -260,6 +298,10 @@ def kv_append(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`; nothing is written.
     """
+    if slots is not None:
+        return _append_slots(cache, new, slots, positions, block_table, page_layout or "nhd", target)
+    if positions is None:
+        raise TypeError("expected positions, or slots for packed tokens, found neither")
     named = {"new": new, "positions": positions, "block_table": block_table, "cache": cache}
     named, tensors = _cuda.split(target, named)
     positions, block_table = named["positions"], named["block_table"]
@@ -291,3 +333,29 @@ def kv_append(
     text = _text.kv_append(old.shape, rows.shape, element, pages, page_layout, strided)
     inputs = [new, _call.as_i32(where)] if table is None else [new, _call.as_i32(where), _call.as_i32(table)]
     return api.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)
+
+
+def _append_slots(
+    cache: Any, new: Any, slots: Any, positions: Any, block_table: Any, page_layout: str, target: str
+) -> Any:
+    """Tokens of their own sequences, one row each, whose tables have one page."""
+    if positions is not None or block_table is not None:
+        raise ValueError("expected slots without positions and block_table, found both; leave one out")
+    shape = np.shape(_tensor.as_array("cache", cache)) if not _cuda.is_target(target) else tuple(cache.shape)
+    count = new.shape[0] if len(new.shape) == 3 else None
+    if len(shape) != 4 or count is None:
+        raise ValueError(
+            f"expected a paged cache of rank 4 and new of rank 3 (tokens, heads, head size) beside slots, found shapes "
+            f"{tuple(shape)} and {tuple(new.shape)}"
+        )
+    page = shape[1 if _checks.page_layout(page_layout) == "nhd" else 2]
+    if not _cuda.is_target(target):
+        slots = _checks.slots(slots, count, shape[0] * page)
+    return kv_append(
+        cache,
+        new[:, :, None],
+        slots % page,
+        block_table=(slots // page)[:, None],
+        page_layout=page_layout,
+        target=target,
+    )

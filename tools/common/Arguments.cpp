@@ -140,6 +140,9 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
                                                         isSmall || isOfSums ? kMaxDrawnHeads : kMaxDrawnSize);
     sizes.try_emplace(name, distribution(generator));
   }
+  // Lengths of keys say how many sequences there are.
+  if (is_contained(kernel.sizes, "b_plus_1") && sizes.count("b") && !options.sizes.count("b_plus_1"))
+    sizes["b_plus_1"] = sizes["b"] + 1;
 
   std::vector<NpyArray> arrays;
   for (const KernelArgument &argument : kernel.arguments) {

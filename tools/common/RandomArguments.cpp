@@ -206,7 +206,8 @@ private:
       int64_t limit = std::numeric_limits<int64_t>::max();
       for (const ValueCheck &check : argument.checks)
         limit = std::min(limit, getLimit(check));
-      return fillPrefixSums(limit, array);
+      bool isStep = argument.checks.front().lengths >= 0 && !options.fullLengths;
+      return isStep ? fillStep(limit, array) : fillPrefixSums(limit, array);
     }
     // Lengths and positions, likewise.
     int64_t low = argument.name == "causal_offset" ? -kMaxOffset : 0;
@@ -230,6 +231,25 @@ private:
       sums.back() = limit;
     for (auto [i, sum] : enumerate(sums))
       writeInteger(array, i, sum);
+  }
+
+  /// As a step of a serving engine: about half of the sequences have one row, the others a random part of the rest.
+  void fillStep(int64_t limit, NpyArray &array) {
+    int64_t count = getNumElements(array.shape) - 1, numSingle = 0;
+    std::vector<bool> isSingle(std::max<int64_t>(count, 0));
+    for (int64_t i = 0; i + 1 < count && numSingle < limit; ++i) {
+      isSingle[i] = draw(0, 1) == 1;
+      numSingle += isSingle[i];
+    }
+    std::vector<int64_t> ends;
+    for (int64_t i = numSingle; i + 1 < count; ++i)
+      ends.push_back(draw(0, limit - numSingle));
+    ends.push_back(limit - numSingle);
+    sort(ends);
+    for (int64_t i = 0, single = 0, other = 0; i < count; ++i) {
+      (isSingle[i] ? single : other) += 1;
+      writeInteger(array, i + 1, single + (other > 0 ? ends[other - 1] : 0));
+    }
   }
 
   /// A random permutation of the pages, over again where the table has more entries.

@@ -42,7 +42,8 @@ struct ValueCheck {
   Kind kind = Kind::Lengths;
   /// The values go up to limit[0] * limit[1].
   SizePlace limit[2];
-  /// Tables: the argument that holds the lengths or positions, and the rows of a page.
+  /// Tables: the argument that holds the lengths or positions, and the rows of a page. Prefix sums: the argument that
+  /// has one element less than they, or -1.
   int64_t lengths = -1;
   SizePlace page;
   /// Positions and tables that are appended to: how many rows are written from each position on.

@@ -282,7 +282,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     natural logarithm, in f32 (f64 for f64 inputs). Lengths are counts, one a batch index; rows from q_lengths on have
     output 0 and lse -inf. With cu_seqlens, B + 1 exclusive prefix sums, sequences lie one after the other: query
     (total_q, Hq, D), key and value (total_k, Hkv, …), output (total_q, Hq, Dv), lse (Hq, total_q); i and j count within
-    a sequence.
+    a sequence. Where only the queries have prefix sums, key and value are (B, Hkv, Sk, …), as `attn.gather_pages` gives
+    them, and kv_lengths counts their keys. Sequences of fewer queries than `min_queries` are left out: their rows of the
+    outputs stay as they were.
 
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
     contiguous groups of Hq / Hkv query heads and never expanded. Quantised K and
@@ -313,7 +315,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
       only.
     * C13: lengths, offsets and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
-    * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head).
+    * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head); that of
+      queries alone may stand with kv_lengths. min_queries is 1 or greater and stands with cu_seqlens.
     * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset), beside at most two batch dimensions.
     * C21: kv_scale stands with keys and values of type i8 or f8E4M3FN and they with it; its two operands are f32 of one
       shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
@@ -339,7 +342,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
                        OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
-                       OptionalAttr<Attn_ScheduleAttr>:$schedule);
+                       OptionalAttr<I64Attr>:$min_queries, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$start);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -352,7 +355,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
         (`sink` `(` $sink^ `:` type($sink) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?
         (`kv_lengths` `(` $kv_lengths^ `:` type($kv_lengths) `)`)?
         (`causal_offset` `(` $causal_offset^ `:` type($causal_offset) `)`)?
-        (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+        (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
         (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)?
         (`kv_scale` `(` $key_scale^ `,` $value_scale `:` type($key_scale) `,` type($value_scale) `)`)?
         (`dropout` `(` $dropout_seed^ `,` $dropout_offset `:` type($dropout_seed) `,` type($dropout_offset) `)`)?

@@ -65,7 +65,8 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
     the others. All have the sizes and maps of the first one, and all their keys are folded;
     `attn.index key` counts those of a segment. `query_bytes` is Q as `attn.pack_bytes`
     has made it, for products of bytes; the formula does not need it. `exact_max`: the row maximum is a result of the
-    kernel. Without it a kernel may keep one that is a little less, which changes rounding only.
+    kernel. Without it a kernel may keep one that is a little less, which changes rounding only. `min_queries`: as of
+    `attn.sdpa`.
 
     Domain: (batch…, query, key, head, value).
 
@@ -89,6 +90,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
                        Variadic<Attn_Shaped>:$query_bytes,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map, UnitAttr:$exact_max,
+                       OptionalAttr<I64Attr>:$min_queries,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$weight_mod);
@@ -96,7 +98,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
-        (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+        (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
         (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         (`segments` `keys` `(` $more_keys^ `:` type($more_keys) `)` `values` `(` $more_values `:`

@@ -126,6 +126,8 @@ bool isQuantised(mlir::Type elementType);
 
 /// The cu_seqlens of the query rows, where sequences are packed; null otherwise.
 mlir::Value getPackedSequences(mlir::Operation *op);
+/// Its keys are packed too; those of a cache are (batch, head, key, column) beside packed queries.
+bool hasPackedKeys(mlir::Operation *op);
 
 /// Adds the offsets of a tile to the positions that attn.index gives in `region`: what tiling does to a predicate.
 /// `op` is the structured op whose domain the region counts in; new values are built at the builder's position, which

@@ -70,6 +70,30 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def SpecializeSequencesPass : Pass<"attn-specialize-sequences", "::mlir::func::FuncOp"> {
+  let summary = "compute packed sequences of one query apart from longer ones";
+  let description = [{
+    A step of a serving engine packs the queries of all sequences: prompts, and single tokens on long caches. The two
+    have kernels of different kinds. Of an `attn.sdpa` of a CPU whose queries alone are packed (K and V lie in pages),
+    this pass makes two. The rows of sequences of one query become a dense tensor, (B, Hq, 1, D), with 0 keys for all
+    other sequences; what `attn.sdpa` makes of it is copied to their rows of the outputs. The second one leaves these
+    rows as they are: `min_queries = 2`.
+
+    An `attn.sdpa` with a schedule stays as it is, as one of which K and V are packed too. An unknown target is an error.
+
+    ```mlir
+    %o = attn.sdpa ins(%q, %k, %v : tensor<?x8x64xf32>, tensor<3x2x?x64xf32>, …) cu_seqlens(%c : tensor<4xi32>) outs(%init …
+    // becomes
+    %rows = scf.for …  // %q[%c[b]] where %c[b + 1] - %c[b] = 1 : tensor<3x8x1x64xf32>
+    %single = attn.sdpa ins(%rows, %k, %v : tensor<3x8x1x64xf32>, …
+    %some = scf.for …  // its rows in %init
+    %o = attn.sdpa ins(%q, %k, %v … cu_seqlens(%c : tensor<4xi32>) outs(%some … {min_queries = 2 : i64}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target whose kernels are meant.">];
+}
+
 def SpecializeQueriesPass : Pass<"attn-specialize-queries", "::mlir::func::FuncOp"> {
   let summary = "branch on a dynamic number of queries: one, few or many";
   let description = [{

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelChecks.h"
+#include "ValueChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/IR/Words.h"
 #include "attn/Support/Dialects.h"
@@ -73,6 +74,14 @@ LogicalResult attn::checkDynamicSizes(func::FuncOp function) {
     auto sdpa = dyn_cast<SdpaOp>(op);
     if (!sdpa || !sdpa.getCuSeqlensQ() || !ShapedType::isDynamic(domain[0]))
       return WalkResult::advance();
+    // The checked entry counts prefix sums of queries alone against the lengths of the keys.
+    if (!hasPackedKeys(op)) {
+      if (isa_and_present<BlockArgument>(lookThroughRead(sdpa.getKvLengths())))
+        return WalkResult::advance();
+      op->emitOpError("expected kv_lengths to be an argument beside a dynamic number of packed sequences, found a "
+                      "value; pass it, or write a static number of sequences");
+      return WalkResult::interrupt();
+    }
     for (auto [word, list] : getWordOperands(op)) {
       if (word->shape != WordShape::PerBatch)
         continue;

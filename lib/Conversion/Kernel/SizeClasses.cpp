@@ -107,7 +107,8 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
   Value querySums = sdpa.getCuSeqlensQ(), keySums = sdpa.getCuSeqlensK();
   if (!querySums)
     return;
-  uniteDims(querySums, 0, keySums, 0);
+  if (keySums)
+    uniteDims(querySums, 0, keySums, 0);
   setName(find(querySums, 0), "b_plus_1");
   // Prefix sums end with the number of rows.
   if (unsigned query = getNumBatchDims(op); querySums == keySums)

@@ -20,9 +20,7 @@ ValueChecks::ValueChecks(func::FuncOp function, SizeClasses &classes) : function
   function.walk([&](Operation *op) {
     for (auto [word, list] : getWordOperands(op))
       if (word->counts != WordCounts::Nothing)
-        addLimited(list,
-                   word->shape == WordShape::PrefixSums ? ValueCheck::Kind::PrefixSums : ValueCheck::Kind::Lengths,
-                   findPlace(op, word->counts == WordCounts::Queries ? DimKind::Query : DimKind::Key));
+        addList(op, *word, list);
     TypeSwitch<Operation *>(op).Case<GatherPagesOp, KvAppendOp>([&](auto paged) { addOp(paged); });
   });
 }
@@ -32,8 +30,7 @@ ArrayRef<ValueCheck> ValueChecks::get(Value argument) const {
   return found == checks.end() ? ArrayRef<ValueCheck>() : ArrayRef<ValueCheck>(found->second);
 }
 
-/// What a memref of the function is read as stands for it.
-static Value lookThroughRead(Value value) {
+Value attn::lookThroughRead(Value value) {
   auto read = value ? value.getDefiningOp<bufferization::ToTensorOp>() : bufferization::ToTensorOp();
   return read ? read.getBuffer() : value;
 }
@@ -76,11 +73,25 @@ void ValueChecks::add(Value argument, const ValueCheck &check) {
     list.push_back(check);
 }
 
-void ValueChecks::addLimited(Value argument, ValueCheck::Kind kind, std::optional<SizePlace> limit) {
+void ValueChecks::addList(Operation *op, const WordInfo &word, Value list) {
+  std::optional<SizePlace> limit = findPlace(op, word.counts == WordCounts::Queries ? DimKind::Query : DimKind::Key);
+  if (!limit || !getArgument(list))
+    return;
+  ValueCheck check;
+  check.limit[0] = *limit;
+  if (word.shape == WordShape::PrefixSums) {
+    check.kind = ValueCheck::Kind::PrefixSums;
+    // Shapes do not tell that there is one more of them than sequences.
+    if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getKvLengths())
+      check.lengths = getArgument(sdpa.getKvLengths()).value_or(-1);
+  }
+  add(list, check);
+}
+
+void ValueChecks::addLengths(Value argument, std::optional<SizePlace> limit) {
   if (!limit || !getArgument(argument))
     return;
   ValueCheck check;
-  check.kind = kind;
   check.limit[0] = *limit;
   add(argument, check);
 }
@@ -93,7 +104,7 @@ void ValueChecks::addOp(GatherPagesOp op) {
   // The view may end in the middle of a page.
   std::optional<SizePlace> rows = findPlace(op.getOutput(), 2);
   if (rows)
-    addLimited(lengths, ValueCheck::Kind::Lengths, rows);
+    addLengths(lengths, rows);
   if (!page || !lengthsArgument)
     return;
   ValueCheck check;

@@ -10,8 +10,12 @@
 #include "SizeClasses.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/IR/Attn.h"
+#include "attn/IR/Words.h"
 
 namespace attn {
+
+/// What a memref of the function is read as stands for it.
+mlir::Value lookThroughRead(mlir::Value value);
 
 /// Which integers the ops of a function index memory with: lengths, prefix sums, block tables and positions that are
 /// arguments, and their limits in terms of sizes that the caller gives.
@@ -24,7 +28,8 @@ private:
   std::optional<SizePlace> findPlace(mlir::Value tensor, unsigned dim);
   std::optional<SizePlace> findPlace(mlir::Operation *op, DimKind kind);
   void add(mlir::Value argument, const ValueCheck &check);
-  void addLimited(mlir::Value argument, ValueCheck::Kind kind, std::optional<SizePlace> limit);
+  void addList(mlir::Operation *op, const WordInfo &word, mlir::Value list);
+  void addLengths(mlir::Value argument, std::optional<SizePlace> limit);
   void addOp(GatherPagesOp op);
   void addOp(KvAppendOp op);
   /// An argument that the caller passes, or no number.

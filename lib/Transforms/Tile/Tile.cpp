@@ -81,7 +81,8 @@ static bool visitsMoreKeysLater(OnlineStepOp step) {
 }
 
 /// A tile of one vector of rows: a query tile of few rows is made of such ones, so that little of it is padding. None
-/// where the number of rows is static, or there are always more keys than a key tile.
+/// where the number of rows is static, or there are always more keys than a key tile, or only a region knows how many
+/// keys a sequence has.
 static std::optional<TileShape> getFewRows(const TileShape &s) {
   auto prefill = dyn_cast<PrefillAttr>(s.schedule);
   std::optional<int64_t> queries, keys; // of packed sequences they are those of all
@@ -89,7 +90,8 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
     queries = getConstantIntValue(s.domainSizes[s.queryPos()]);
     keys = getConstantIntValue(s.domainSizes[s.keyPos()]);
   }
-  if (!prefill || queries || keys.value_or(0) > getKeyTile(s) || kFewRowsShare * prefill.getLanes() > getQueryTile(s))
+  bool hasLengths = getPackedSequences(s.step) && !hasPackedKeys(s.step);
+  if (!prefill || queries || hasLengths || keys.value_or(0) > getKeyTile(s) || kFewRowsShare * prefill.getLanes() > getQueryTile(s))
     return std::nullopt;
   TileShape few = s;
   int64_t lanes = prefill.getLanes(), accumulators = prefill.getBlockRows() * prefill.getBlockVectors();

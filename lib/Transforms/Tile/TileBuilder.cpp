@@ -135,11 +135,22 @@ Value attn::getSequenceLength(OpBuilder &b, Location loc, Value sequences, Value
   return arith::SubIOp::create(b, loc, end, start);
 }
 
+/// The rows of a packed sequence that the step takes: none where they are too few.
+static Value getSequenceRows(OpBuilder &b, const TileShape &s, Value sequences, Value batch) {
+  Location loc = s.step.getLoc();
+  Value length = getSequenceLength(b, loc, sequences, batch);
+  std::optional<uint64_t> minimum = s.step.getMinQueries();
+  if (!minimum)
+    return length;
+  Value isLong = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, length, index(b, loc, *minimum));
+  return arith::SelectOp::create(b, loc, isLong, length, index(b, loc, 0));
+}
+
 /// The rows of the tile that starts at `first`: the last tile may be short.
 static OpFoldResult getRows(OpBuilder &b, const TileShape &s, Value first, Value batch) {
   Location loc = s.step.getLoc();
   if (Value sequences = getPackedSequences(s.step))
-    return clampedDifference(b, loc, getSequenceLength(b, loc, sequences, batch), first, getQueryTile(s));
+    return clampedDifference(b, loc, getSequenceRows(b, s, sequences, batch), first, getQueryTile(s));
   std::optional<int64_t> numQueries = getConstantIntValue(s.domainSizes[s.queryPos()]);
   if (numQueries && *numQueries % getQueryTile(s) == 0)
     return b.getIndexAttr(getQueryTile(s));
@@ -161,7 +172,7 @@ OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
                                    index(b, loc, 0), [&](OpBuilder &nested, Location, Value batch, ValueRange longest) {
                                      OpBuilder::InsertionGuard guard(b);
                                      b.setInsertionPointToEnd(nested.getInsertionBlock());
-                                     Value length = getSequenceLength(b, loc, sequences, batch);
+                                     Value length = getSequenceRows(b, s, sequences, batch);
                                      Value next = arith::MaxSIOp::create(b, loc, longest[0], length);
                                      scf::YieldOp::create(b, loc, next);
                                    });
@@ -182,7 +193,8 @@ TilePosition attn::getPrefillTile(OpBuilder &b, const TileShape &s, ValueRange b
   at.sizes[s.queryPos()] = at.rows;
   if (s.step.getCuSeqlensQ()) {
     at.queryStart = getSequenceStart(b, loc, s.step.getCuSeqlensQ(), batch[0]);
-    at.keyStart = getSequenceStart(b, loc, s.step.getCuSeqlensK(), batch[0]);
+    if (Value keys = s.step.getCuSeqlensK())
+      at.keyStart = getSequenceStart(b, loc, keys, batch[0]);
   }
   return at;
 }
@@ -256,7 +268,8 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
       b, loc, state.getTypes(), query.front(), key, value, bias, mask, state[0], state[1], state[2],
       /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), s.step.getScoreWeight(), s.step.getScaleValue(),
       keys.drop_front(), values.drop_front(), query.drop_front(), s.step.getScaleAttr(), s.step.getSoftcapAttr(),
-      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), s.step.getExactMaxAttr(), s.schedule);
+      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), s.step.getExactMaxAttr(),
+      /*min_queries=*/IntegerAttr(), s.schedule);
   if (isPartial)
     cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
   cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);

@@ -30,7 +30,7 @@ from attn.reference._chain_backward import (
 )
 from attn.reference._forward import predicate, sdpa
 from attn.reference._online import State, finalize, init_state, merge_states, online_step
-from attn.reference._packed import varlen_sdpa, varlen_sdpa_backward
+from attn.reference._packed import packed_queries, varlen_sdpa, varlen_sdpa_backward
 from attn.reference._philox import random_bits
 
 __all__ = [
@@ -102,11 +102,17 @@ def paged_sdpa(
     block_table: npt.ArrayLike,
     kv_lengths: Integers,
     *,
+    cu_seqlens_q: npt.ArrayLike | None = None,
     page_layout: str = "nhd",
     **options: Any,
 ) -> Array | tuple[Array, ...]:
-    """Attention on a paged cache: `gather_pages` of keys and values, then `sdpa` with `kv_lengths` and the options."""
+    """Attention on a paged cache: `gather_pages` of keys and values, then `sdpa` with `kv_lengths` and the options.
+
+    With cu_seqlens_q [B + 1] q is (total_q, Hq, D), and the results are those of `varlen_sdpa`.
+    """
     k, v = (gather_pages(x, block_table, kv_lengths, page_layout) for x in (k_cache, v_cache))
+    if cu_seqlens_q is not None:
+        return packed_queries(q, k, v, cu_seqlens_q, kv_lengths, **options)
     return sdpa(q, k, v, kv_lengths=kv_lengths, **options)
 
 

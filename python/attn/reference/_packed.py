@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,13 +45,55 @@ def varlen_sdpa(
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
     rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
     keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
-    out = np.zeros((*q.shape[:2], v.shape[2]))
     flags = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
-    rest = [np.full(q.shape[1::-1], -np.inf) for is_wanted in flags.values() if is_wanted]
-    for at, of, mine in _sequences(rows, keys, options):
-        sequence = (q[None, at], k[None, of], v[None, of])
-        parts = sdpa(*sequence, layout="bshd", **flags, **mine)
-        part, *others = parts if rest else (parts,)
+    parts = (
+        (at, sdpa(q[None, at], k[None, of], v[None, of], layout="bshd", **flags, **mine))
+        for _, at, of, mine in _sequences(rows, keys, options)
+    )
+    return _pack(parts, q.shape, v.shape[2], sum(flags.values()))
+
+
+def packed_queries(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    cu_seqlens_q: npt.ArrayLike,
+    kv_lengths: npt.ArrayLike,
+    **options: Any,
+) -> Array | tuple[Array, ...]:
+    """Attention of packed queries on keys that are not packed: each sequence by itself, as `sdpa` computes it.
+
+    Args:
+      q, k, v: (total_q, Hq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv).
+      cu_seqlens_q: [B + 1], exclusive prefix sums of the numbers of queries.
+      kv_lengths: [B].
+      options: as in `varlen_sdpa`; k_scale and v_scale are (Hkv,) or (B, Hkv, Sk).
+
+    Returns:
+      As `varlen_sdpa`.
+    """
+    q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
+    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
+    lengths = np.asarray(kv_lengths)
+
+    def part(b: int, at: slice, mine: dict[str, Any]) -> Any:
+        n = lengths[b]
+        scales = {x: np.asarray(mine.pop(x)) for x in ("k_scale", "v_scale") if mine.get(x) is not None}
+        mine |= {x: y if y.ndim == 1 else y[b : b + 1, :, :n] for x, y in scales.items()}
+        keys, values = (x[b : b + 1, :, :n].swapaxes(1, 2) for x in (k, v))
+        return sdpa(q[None, at], keys, values, layout="bshd", **mine)
+
+    count = sum(bool(options.get(x)) for x in ("return_lse", "return_max", "return_log_sum"))
+    parts = ((at, part(b, at, mine)) for b, at, _, mine in _sequences(rows, rows, options))
+    return _pack(parts, q.shape, v.shape[3], count)
+
+
+def _pack(parts: Iterable[tuple[slice, Any]], shape: tuple[int, ...], columns: int, count: int) -> Any:
+    """The results of each sequence, (1, S, Hq, Dv) and `count` of (1, Hq, S), in the rows of all; q has `shape`."""
+    out = np.zeros((*shape[:2], columns))
+    rest = [np.full(shape[1::-1], -np.inf) for _ in range(count)]
+    for at, results in parts:
+        part, *others = results if rest else (results,)
         out[at] = part[0]
         for whole, each in zip(rest, others, strict=True):
             whole[:, at] = each[0]
@@ -105,7 +147,7 @@ def varlen_sdpa_backward(
     )
     wholes = {"q": q, "k": k, "v": v}
     result: dict[str, Array] = {x: np.zeros(wholes[x].shape) for x in grad if x in wholes}
-    for at, of, mine in _sequences(rows, keys, options):
+    for _, at, of, mine in _sequences(rows, keys, options):
         part = sdpa_backward(
             q[None, at],
             k[None, of],
@@ -126,8 +168,8 @@ def varlen_sdpa_backward(
     return {name: result[name] for name in grad}
 
 
-def _sequences(rows: Array, keys: Array, options: dict[str, Any]) -> Iterator[tuple[slice, slice, dict[str, Any]]]:
-    """Of each sequence the rows of q, those of k and v, and its options: its offset, and functions that know b."""
+def _sequences(rows: Array, keys: Array, options: dict[str, Any]) -> Iterator[tuple[int, slice, slice, dict[str, Any]]]:
+    """Of each sequence its number, its rows of q, of k and v, its options: its offset, and functions that know b."""
     mods = {x: _capture.rebind(options[x]) for x in ("score_mod", "mask_mod") if options.get(x) is not None}
     for b in range(rows.size - 1):
         mine = {x: y[b : b + 1] if _is_offsets(y) else y for x, y in options.items() if x not in mods}
@@ -135,7 +177,7 @@ def _sequences(rows: Array, keys: Array, options: dict[str, Any]) -> Iterator[tu
             mine["score_mod"] = lambda s, x, h, i, j, b=b: mods["score_mod"](s, np.full_like(x, b), h, i, j)
         if "mask_mod" in mods:
             mine["mask_mod"] = lambda x, h, i, j, b=b: mods["mask_mod"](np.full_like(x, b), h, i, j)
-        yield slice(rows[b], rows[b + 1]), slice(keys[b], keys[b + 1]), mine
+        yield b, slice(rows[b], rows[b + 1]), slice(keys[b], keys[b + 1]), mine
 
 
 def _alone(x: tuple[Array, ...]) -> Any:

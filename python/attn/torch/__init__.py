@@ -1,8 +1,9 @@
 """attn for PyTorch: attention with gradients, as an operator that its compiler, exporter and transforms know.
 
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
-packed sequences; `register_transformers` makes attn an attention implementation of Hugging Face transformers.
-docs/Training.md goes from the formula of the gradient to a training loop. Tensors are on the CPU or on a CUDA device.
+packed sequences, `paged_sdpa` paged caches, which `kv_append` writes; `register_transformers` makes attn an attention
+implementation of Hugging Face transformers. docs/Training.md goes from the formula of the gradient to a training loop.
+Tensors are on the CPU or on a CUDA device.
 """
 
 try:
@@ -13,7 +14,8 @@ except ImportError as error:
 from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autocast, and what counts operations
 from attn.torch._flex import flex_attention
 from attn.torch._sdpa import sdpa
+from attn.torch._serving import kv_append, paged_sdpa
 from attn.torch._transformers import register_transformers
 from attn.torch._varlen import varlen_sdpa
 
-__all__ = ["flex_attention", "register_transformers", "sdpa", "varlen_sdpa"]
+__all__ = ["flex_attention", "kv_append", "paged_sdpa", "register_transformers", "sdpa", "varlen_sdpa"]

@@ -1,0 +1,222 @@
+"""The operators `attn::paged_sdpa` and `attn::kv_append`, and `attn.torch.paged_sdpa` and `kv_append` over them.
+
+Serving runs without gradients: neither operator has one. Their arguments are tensors and constants alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Unpack
+
+import torch
+
+import attn
+from attn import _signatures, _words
+from attn._words import Words
+from attn.torch import _context, _ops, _place
+from attn.torch._ops import KINDS, NO_BOUND
+from attn.torch._varlen import _integers, _word
+
+Tensor = torch.Tensor
+
+
+class Call(NamedTuple):
+    """The arguments of a call of `attn::paged_sdpa`, in the order of the schema."""
+
+    q: Tensor
+    k_cache: Tensor
+    v_cache: Tensor
+    block_table: Tensor
+    kv_lengths: Tensor
+    cu_seqlens_q: Tensor | None = None
+    sink: Tensor | None = None
+    k_scale: Tensor | None = None
+    v_scale: Tensor | None = None
+    offsets: Tensor | None = None
+    scale: float | None = None
+    causal: str | None = None
+    align: str | None = None
+    page_layout: str = "nhd"
+    dynamic: bool = False
+    words: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, arguments: tuple[Any, ...]) -> Call:
+        """From what an operator is called with: the words stand last, one by one; PyTorch drops trailing defaults."""
+        fixed, words = len(cls._fields) - 1, len(_words.FORMS)
+        given = tuple(arguments[fixed:])
+        return cls(*arguments[:fixed], words=given + (None,) * (words - len(given)))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors by name."""
+        return {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, Tensor)}
+
+    def options(self) -> dict[str, Any]:
+        """The keywords of `attn.paged_sdpa`, with those that say where it runs."""
+        words = dict(zip(_words.FORMS, self.words, strict=True))
+        for name, form in _words.FORMS.items():
+            if form == "Bounds" and words[name] is not None:
+                words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
+        own = ("cu_seqlens_q", "sink", "k_scale", "v_scale", "scale", "causal", "align", "page_layout")
+        named = {name: getattr(self, name) for name in own} | words
+        if self.offsets is not None:  # causal or align is a word for where they go
+            named["causal" if self.causal is not None else "align"] = self.offsets
+        given = {name: x for name, x in named.items() if x is not None} | {"dynamic": self.dynamic}
+        return _place.options(self.tensors(), given)
+
+
+INPUTS = "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
+INPUTS += "Tensor? cu_seqlens_q=None, Tensor? sink=None, Tensor? k_scale=None, Tensor? v_scale=None, "
+INPUTS += "Tensor? offsets=None, float? scale=None, str? causal=None, str? align=None, "
+INPUTS += 'str page_layout="nhd", bool dynamic=False'
+INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
+
+
+def _run(*arguments: Any) -> tuple[Tensor, Tensor]:
+    call = Call.of(arguments)
+    return attn.paged_sdpa(*call[:5], **call.options(), return_lse=True)
+
+
+_operator = torch.library.custom_op(
+    "attn::paged_sdpa",
+    _run,
+    mutates_args=(),
+    device_types=_ops.DEVICES,
+    schema=f"({INPUTS}) -> (Tensor out, Tensor lse)",
+)
+
+
+@_operator.register_fake
+def _shapes(*arguments: Any) -> tuple[Tensor, Tensor]:
+    call = Call.of(arguments)
+    _place.check(call.tensors())
+    rows = call.q.shape[:3] if call.cu_seqlens_q is None else call.q.shape[1::-1]
+    lse = call.q.new_empty(rows, dtype=_ops._lse_type(call.q))
+    return call.q.new_empty((*call.q.shape[:-1], call.v_cache.shape[3])), lse
+
+
+APPEND = "Tensor(a!) cache, Tensor new, Tensor? positions=None, Tensor? block_table=None, Tensor? slots=None, "
+APPEND += "str? page_layout=None"
+
+
+def _run_append(
+    cache: Tensor,
+    new: Tensor,
+    positions: Tensor | None = None,
+    block_table: Tensor | None = None,
+    slots: Tensor | None = None,
+    page_layout: str | None = None,
+) -> None:
+    given = {"positions": positions, "block_table": block_table, "slots": slots}
+    tensors = {"q": cache, "new": new} | {name: x for name, x in given.items() if x is not None}
+    options = _place.options(tensors, {} if page_layout is None else {"page_layout": page_layout})
+    attn.kv_append(cache, new, **given, **options)
+
+
+_append = torch.library.custom_op(
+    "attn::kv_append",
+    _run_append,
+    mutates_args=("cache",),
+    device_types=_ops.DEVICES,
+    schema=f"({APPEND}) -> ()",
+)
+
+
+@_append.register_fake
+def _append_shapes(*arguments: Any) -> None:
+    pass
+
+
+def paged_sdpa(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Tensor,
+    *,
+    cu_seqlens_q: Tensor | None = None,
+    page_layout: str = "nhd",
+    scale: float | None = None,
+    causal: str | Tensor | None = None,
+    align: str | Tensor | None = None,
+    sink: Tensor | None = None,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
+    return_lse: bool = False,
+    dynamic: bool = True,
+    **words: Unpack[Words],
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`attn.paged_sdpa` as an operator of PyTorch: attention on keys and values that lie in pages, without gradients.
+
+    It runs in eager mode, under torch.compile without graph breaks, torch.export and inference mode. Tensors are on the
+    CPU, or all on one CUDA device.
+
+    Args:
+      q: (B, Hq, Sq, D); with cu_seqlens_q (total_q, Hq, D), the queries of all sequences one after the other.
+      k_cache, v_cache: (pages, page, Hkv, D or Dv) for page_layout "nhd", (pages, Hkv, page, D or Dv) for "hnd"; views
+        too, as one half of (2, pages, page, Hkv, D) or (pages, 2, page, Hkv, D).
+      block_table: (B, max_pages) integers, where each page of each sequence lies.
+      kv_lengths: (B,) integers, how many keys each sequence has.
+      cu_seqlens_q: (B + 1,) integers, exclusive prefix sums of the numbers of queries.
+      page_layout: "nhd" or "hnd".
+      scale: factor on Q·Kᵀ; None for 1/√D.
+      causal, align: as in `attn.paged_sdpa`; offsets are (B,).
+      sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only.
+      k_scale, v_scale: of quantised caches, (Hkv,), or (B, Hkv, Sk), these not with dynamic.
+      return_lse: return lse (B, Hq, Sq) too, (Hq, total_q) with cu_seqlens_q.
+      dynamic: one kernel for any number of sequences, rows and pages.
+      {words}
+
+    Returns:
+      out (B, Hq, Sq, Dv), (total_q, Hq, Dv) with cu_seqlens_q; or out and lse.
+
+    Raises:
+      TypeError, ValueError, RuntimeError: as `attn.paged_sdpa`.
+    """
+    _context.check(q, k_cache, v_cache, sink)
+    if not words.keys() <= _words.FORMS.keys():
+        _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
+    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
+    alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
+    call = Call(
+        *(q, k_cache, v_cache, _integers(block_table, q), _integers(kv_lengths, q)),
+        cu_seqlens_q=None if cu_seqlens_q is None else _integers(cu_seqlens_q, q),
+        sink=sink,
+        k_scale=k_scale,
+        v_scale=v_scale,
+        offsets=None if offsets is None else _integers(offsets, q),
+        scale=scale,
+        causal=alignments[0],
+        align=alignments[1],
+        page_layout=page_layout,
+        dynamic=dynamic,
+    )
+    out, lse = _operator(*call[:-1], *[_word(form, words.get(name)) for name, form in _words.FORMS.items()])
+    return (out, lse) if return_lse else out
+
+
+paged_sdpa.__doc__ = _signatures.with_words(paged_sdpa.__doc__)
+
+
+def kv_append(
+    cache: Tensor,
+    new: Tensor,
+    positions: Tensor | None = None,
+    *,
+    block_table: Tensor | None = None,
+    slots: Tensor | None = None,
+    page_layout: str | None = None,
+) -> Tensor:
+    """`attn.kv_append` as an operator of PyTorch: new rows of keys or values in a cache, in place.
+
+    Args:
+      cache, new, positions, block_table, slots, page_layout: as in `attn.kv_append`, as tensors.
+
+    Returns:
+      The cache itself.
+
+    Raises:
+      TypeError, ValueError: as `attn.kv_append`; nothing is written.
+    """
+    integers = [None if x is None else _integers(x, cache) for x in (positions, block_table, slots)]
+    _append(cache, new, *integers, page_layout)
+    return cache
