@@ -97,6 +97,65 @@ func.func @pages(%q: !a, %k: tensor<9x8x16xf32>, %table: tensor<8xi32>, %a0: !a,
 
 // -----
 
+// Heads of a page that lie side by side have a loop inside of that over pages: the rows of the next page are those of the
+// same head.
+// CHECK-LABEL: func @heads_of_pages(
+//  CHECK-SAME:     %[[CACHE:[a-z0-9]*]]: tensor<9x8x2x16xf32>, %[[TABLE:[a-z0-9]*]]: tensor<8xi32>
+//       CHECK:     scf.for %[[KEY:[a-z0-9]*]] = %c0 to %c64 step %c8
+//       CHECK:       scf.for %[[HEAD:[a-z0-9]*]] = %c0 to %c2 step %c1
+//       CHECK:         %[[NEXT:.*]] = arith.addi %[[KEY]], %c8
+//       CHECK:         %[[ROUND:.*]] = arith.select %{{.*}}, %[[NEXT]], %[[KEY]]
+//       CHECK:         %[[ENTRY:.*]] = arith.divui %[[ROUND]], %c8
+//       CHECK:         %[[LOADED:.*]] = tensor.extract %[[TABLE]][%[[ENTRY]]]
+//       CHECK:         %[[PAGE:.*]] = arith.index_cast %[[LOADED]]
+//       CHECK:         %[[K:.*]] = tensor.extract_slice %[[CACHE]][%[[PAGE]], 0, %[[HEAD]], 0]
+//       CHECK:         attn.prefetch %[[K]][%c0, %c0] {beside = #attn.contraction<values>
+#q = affine_map<(h, i, j, d, e) -> (h, i, d)>
+#k = affine_map<(h, i, j, d, e) -> (0, j, 0, d)>
+#v = affine_map<(h, i, j, d, e) -> (0, j, 0, e)>
+#acc = affine_map<(h, i, j, d, e) -> (h, i, e)>
+#row = affine_map<(h, i, j, d, e) -> (h, i)>
+!s = tensor<1x8x1x16xf32>
+!a = tensor<2x1x16xf32>
+!r = tensor<2x1xf32>
+!a1 = tensor<1x1x16xf32>
+!r1 = tensor<1x1xf32>
+func.func @heads_of_pages(%q: !a1, %k: tensor<9x8x2x16xf32>, %table: tensor<8xi32>, %a0: !a, %m0: !r, %l0: !r) -> !a {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %all = scf.forall (%tile) in (1) shared_outs(%o = %a0) -> (!a) {
+    %x:3 = scf.for %key = %c0 to %c64 step %c8 iter_args(%a = %o, %m = %m0, %l = %l0) -> (!a, !r, !r) {
+      %y:3 = scf.for %head = %c0 to %c2 step %c1 iter_args(%b = %a, %n = %m, %s = %l) -> (!a, !r, !r) {
+        %b0 = tensor.extract_slice %b[%head, 0, 0] [1, 1, 16] [1, 1, 1] : !a to !a1
+        %n0 = tensor.extract_slice %n[%head, 0] [1, 1] [1, 1] : !r to !r1
+        %s0 = tensor.extract_slice %s[%head, 0] [1, 1] [1, 1] : !r to !r1
+        %entry = arith.divui %key, %c8 : index
+        %loaded = tensor.extract %table[%entry] : tensor<8xi32>
+        %page = arith.index_cast %loaded : i32 to index
+        %k0 = tensor.extract_slice %k[%page, 0, %head, 0] [1, 8, 1, 16] [1, 1, 1, 1] : tensor<9x8x2x16xf32> to !s
+        %z:3 = attn.online_step ins(%q, %k0, %k0 : !a1, !s, !s) outs(%b0, %n0, %s0 : !a1, !r1, !r1)
+            {maps = [#q, #k, #v, #acc, #row, #row],
+             schedule = #attn.decode<query_tile = 1, key_tile = 8, lanes = 4, block_queries = 1, prefetch = 8, kv_heads = 2>}
+            -> !a1, !r1, !r1
+        %b1 = tensor.insert_slice %z#0 into %b[%head, 0, 0] [1, 1, 16] [1, 1, 1] : !a1 into !a
+        %n1 = tensor.insert_slice %z#1 into %n[%head, 0] [1, 1] [1, 1] : !r1 into !r
+        %s1 = tensor.insert_slice %z#2 into %s[%head, 0] [1, 1] [1, 1] : !r1 into !r
+        scf.yield %b1, %n1, %s1 : !a, !r, !r
+      }
+      scf.yield %y#0, %y#1, %y#2 : !a, !r, !r
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %x#0 into %o[0, 0, 0] [2, 1, 16] [1, 1, 1] : !a into !a
+    }
+  }
+  return %all : !a
+}
+
+// -----
+
 // A user's own slice, found by a lookup in front of the loops, is no page: its rows go on.
 // CHECK-LABEL: func @slice(
 //       CHECK:     scf.for

@@ -200,8 +200,10 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
       !isStridedArgument(op.getKey()) && (isMemoryBound || (isLineByLine && !target.prefetchesIntoL2));
   int64_t prefetch = isHardwarePrefetched ? 0 : ((isLong || isShort) && !isWideTile ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
-    prefetch = keyTile;
-    keyTile = pageTile;
+    // Rows that are a page of virtual memory apart share few sets of a first-level cache, which has about as many ways.
+    bool sharesSets = kvHeads > 1 && kvHeads * rowBytes % kRunBytes == 0 && pageTile % kMinPrefetchedKeys == 0;
+    prefetch = sharesSets ? kMinPrefetchedKeys : keyTile;
+    keyTile = sharesSets ? kMinPrefetchedKeys : pageTile;
   } else if (!ShapedType::isDynamic(keys)) {
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
   }

@@ -46,6 +46,15 @@ public:
     single.getCuSeqlensQMutable().clear();
     single.getQueryMutable().assign(query);
     single.getKvLengthsMutable().assign(lengths);
+    // Pages within these lengths are all that it visits.
+    for (OpOperand *rows : {&single.getKeyMutable(), &single.getValueMutable()})
+      if (auto pages = rows->get().getDefiningOp<GatherPagesOp>()) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(single);
+        auto copy = cast<GatherPagesOp>(b.clone(*pages));
+        copy.getLengthsMutable().assign(lengths);
+        rows->set(copy->getResult(0));
+      }
     for (auto [operand, init] : llvm::zip_equal(single.getDpsInitsMutable(), inits))
       operand.set(init);
     SmallVector<Value> results;

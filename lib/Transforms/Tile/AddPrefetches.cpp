@@ -45,7 +45,12 @@ struct Source {
 SmallVector<scf::ForOp> getKeyLoops(OnlineStepOp step) {
   SmallVector<scf::ForOp> loops;
   Value state = step.getDpsInits().front();
-  while (auto carried = dyn_cast<BlockArgument>(state)) {
+  while (true) {
+    if (auto part = state.getDefiningOp<tensor::ExtractSliceOp>()) // of the heads that share a head of K
+      state = part.getSource();
+    auto carried = dyn_cast<BlockArgument>(state);
+    if (!carried)
+      break;
     auto loop = dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp());
     if (!loop)
       break;
