@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, _text, api
+from attn import _call, _checks, _cuda, _kernel, _problem, _signatures, _tensor, _text, api
+from attn._cache import MAX_KERNELS
 from attn._options import Paged
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
@@ -162,6 +164,14 @@ def paged_sdpa(
         none.
       TypeError, CompileError: as `sdpa`.
     """
+    arrays = (bias, mask, sink, q_lengths, score_mod, mask_mod, k_scale, v_scale)
+    if all(x is None for x in arrays) and not _cuda.is_target(target):
+        named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
+        given_words = tuple([(name, type(value), value) for name, value in words.items()])
+        plain = (given_words, page_layout, scale, causal, align, return_lse, return_max, return_log_sum, dynamic)
+        result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), plain)
+        if result is not None:
+            return result
     options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
     options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
     options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
@@ -171,6 +181,67 @@ def paged_sdpa(
         _check_dynamic(call.problem)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
+
+
+def _run_plain(target: str, named: dict[str, Any], integers: tuple[Any, ...], plain: tuple[Any, ...]) -> Any:
+    """The results of a call of q, the caches and i32 lengths, sums and table, no other array; None where it is another.
+
+    The checked entry tests what the integers hold. Of a call that is refused, `paged` finds the error again.
+    """
+    _, _, scale, causal, align, *_, dynamic = plain
+    if _call.offsets(causal, align) or hasattr(scale, "__dlpack__"):
+        return None  # a tensor of offsets may have a hash
+    try:
+        inputs, types = api.plain_inputs(target, named)
+        lengths = [_tensor.as_array("an integer", x) for x in integers if x is not None]
+        if any(x.dtype != np.int32 for x in lengths):
+            return None
+        counts = [lengths[0].shape, None if integers[1] is None else lengths[1].shape, lengths[-1].shape]
+        if dynamic:
+            # One kernel for any number of sequences, rows and pages.
+            (q, *of_q), *caches = types
+            rows = (1, *q[1:]) if counts[1] is not None else (1, q[1], 1, q[3])
+            types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
+            counts = [(1,), None if counts[1] is None else (2,), (1, 1)]
+        kernel = _plain_kernel(target, types, tuple(counts), *plain)
+        return kernel.run([*inputs, *lengths], named["q"])
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+@functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
+def _plain_kernel(
+    target: str,
+    types: tuple[tuple[tuple[int, ...], np.dtype[Any], bool], ...],
+    counts: tuple[Any, ...],
+    words: tuple[tuple[str, type, Any], ...],
+    page_layout: str,
+    scale: Any,
+    causal: Any,
+    align: Any,
+    return_lse: bool,
+    return_max: bool,
+    return_log_sum: bool,
+    dynamic: bool,
+) -> _kernel.Kernel:
+    """The kernel of a call of q and caches of these types and shapes, and no other array: what follows is done once.
+
+    Raises:
+      TypeError: an option cannot be hashed; otherwise as `paged`.
+    """
+    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
+    lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
+    if sums is not None:
+        sums[-1] = arrays[0].shape[0]
+    options: dict[str, Any] = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse}
+    options |= {"return_max": return_max, "return_log_sum": return_log_sum, "cu_seqlens_q": sums}
+    options |= {name: value for name, _, value in words}
+    call = paged(*arrays, table, lengths, target, page_layout, **options)
+    if dynamic:
+        _check_dynamic(call.problem)
+    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
+    source = call._replace(problem=problem, inputs=[]).traced(None, None, dynamic=dynamic)[0]
+    return api.compiled(source, target)
 
 
 def paged(
@@ -341,21 +412,44 @@ def _append_slots(
     """Tokens of their own sequences, one row each, whose tables have one page."""
     if positions is not None or block_table is not None:
         raise ValueError("expected slots without positions and block_table, found both; leave one out")
-    shape = np.shape(_tensor.as_array("cache", cache)) if not _cuda.is_target(target) else tuple(cache.shape)
-    count = new.shape[0] if len(new.shape) == 3 else None
-    if len(shape) != 4 or count is None:
+    is_gpu = _cuda.is_target(target)
+    forms = [_tensor.as_array(name, x) for name, x in (("cache", cache), ("new", new)) if not is_gpu]
+    old, rows = forms or (cache, new)
+    if len(old.shape) != 4 or len(rows.shape) != 3:
         raise ValueError(
             f"expected a paged cache of rank 4 and new of rank 3 (tokens, heads, head size) beside slots, found shapes "
-            f"{tuple(shape)} and {tuple(new.shape)}"
+            f"{tuple(old.shape)} and {tuple(rows.shape)}"
         )
-    page = shape[1 if _checks.page_layout(page_layout) == "nhd" else 2]
-    if not _cuda.is_target(target):
-        slots = _checks.slots(slots, count, shape[0] * page)
-    return kv_append(
-        cache,
-        new[:, :, None],
-        slots % page,
-        block_table=(slots // page)[:, None],
-        page_layout=page_layout,
-        target=target,
-    )
+    page = old.shape[1 if _checks.page_layout(page_layout) == "nhd" else 2]
+    if is_gpu:
+        where = {"positions": slots % page, "block_table": (slots // page)[:, None]}
+        return kv_append(cache, new[:, :, None], **where, page_layout=page_layout, target=target)
+    slots = _checks.slots(slots, rows.shape[0], old.shape[0] * page)
+    heads, columns = rows.shape[1:]
+    wanted = (old.shape[0], *((page, heads) if page_layout == "nhd" else (heads, page)), columns)
+    if old.shape != wanted or old.dtype != rows.dtype:
+        raise ValueError(
+            f"expected a cache of shape {wanted} and type {rows.dtype} for new rows of shape {rows.shape}, found "
+            f"{old.shape} of {old.dtype}"
+        )
+    views = (_tensor.is_view(old), _tensor.is_view(rows))
+    kernel = _append_kernel(target, old.dtype.name, old.shape[1:], heads, page_layout, views)
+    table = (slots // page).astype(np.int32)[:, None]
+    return kernel(rows[:, :, None], (slots % page).astype(np.int32), table, out=cache)
+
+
+@functools.lru_cache(maxsize=MAX_KERNELS)
+def _append_kernel(
+    target: str, dtype: str, page: tuple[int, ...], heads: int, page_layout: str, views: tuple[bool, bool]
+) -> _kernel.Kernel:
+    """The kernel that appends any number of tokens to a cache of any number of pages of this shape.
+
+    Raises:
+      TypeError: the cache holds numbers of no type of `CACHE_TYPES`.
+    """
+    if dtype not in CACHE_TYPES:
+        raise TypeError(f"expected new to be one of {', '.join(CACHE_TYPES)}, found {dtype}")
+    strided = [name for name, is_view in zip(("cache", "new"), views, strict=True) if is_view]
+    new, table = (_problem.DYNAMIC, heads, 1, page[-1]), (_problem.DYNAMIC, 1)
+    text = _text.kv_append((_problem.DYNAMIC, *page), new, CACHE_TYPES[dtype], table, page_layout, strided)
+    return api.compiled(text, target)

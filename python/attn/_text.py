@@ -11,8 +11,8 @@ Types = Mapping[str, str]
 
 
 def tensor(shape: Sequence[int], element: str) -> str:
-    """The type of an array, as "tensor<2x3xf32>"."""
-    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
+    """The type of an array, as "tensor<2x3xf32>"; a size of -1 is that of the call."""
+    return f"tensor<{''.join('?x' if size < 0 else f'{size}x' for size in shape)}{element}>"
 
 
 def function(name: str, arguments: Types, results: Types, body: Sequence[str], strided: Collection[str] = ()) -> str:
