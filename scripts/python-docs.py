@@ -16,7 +16,8 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Attention", "api", ["sdpa"]),
     ("Gradients", "_gradients", ["sdpa_backward", "vjp", "varlen_sdpa_backward", "varlen_vjp"]),
     ("Packed sequences", "_packed", ["varlen_sdpa"]),
-    ("Caches", "_serving", ["paged_sdpa", "kv_append"]),
+    ("Caches", "_serving", ["paged_sdpa"]),
+    ("Appending to caches", "_append", ["kv_append"]),
     ("Layers", "_layers", ["multi_head", "merge"]),
     ("Kernels", "_kernel", ["compile", "Kernel"]),
     ("ONNX", "_onnx", ["from_onnx", "OnnxKernel"]),
@@ -33,6 +34,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Pictures", "plot", ["weights", "tiles"]),
     ("PyTorch", "torch/_sdpa", ["sdpa"]),
     ("PyTorch, packed sequences", "torch/_varlen", ["varlen_sdpa"]),
+    ("PyTorch, caches", "torch/_serving", ["paged_sdpa", "kv_append"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
     ("JAX", "jax", ["sdpa", "varlen_sdpa"]),
@@ -49,6 +51,7 @@ PREFIXES = {
     "torch/_sdpa": "attn.torch.",
     "torch/_flex": "attn.torch.",
     "torch/_varlen": "attn.torch.",
+    "torch/_serving": "attn.torch.",
     "torch/_transformers": "attn.torch.",
 }
 WIDTH = 100

@@ -10,6 +10,7 @@ of Python functions and a cache of kernels; it has no compiler logic.
 """
 
 from attn import _library, functions, plot, reference
+from attn._append import kv_append
 from attn._capture import capture
 from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
 from attn._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
@@ -17,7 +18,7 @@ from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on pu
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
 from attn._packed import varlen_sdpa
-from attn._serving import kv_append, paged_sdpa
+from attn._serving import paged_sdpa
 from attn._static import Library, load_library
 from attn.api import get_num_threads, sdpa, set_num_threads, targets
 from attn.errors import CompileError

@@ -6,6 +6,7 @@ import pytest
 import attn
 from attn import reference
 from helpers import DTYPES, TYPES, compare
+from serving_steps import Steps
 from test_paged import Pages
 
 SLOPES = np.array([0.5, 0.1, 0.2, 0.05])
@@ -95,10 +96,25 @@ def test_bits_are_those_of_any_batch(dtype):
         return attn.paged_sdpa(q[rows], k, v, table[of], lengths[of], cu_seqlens_q=sums, **options)
 
     all_rows = run(slice(None), slice(None), step.sums)
+    before = attn.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 7):
+            attn.set_num_threads(threads)
+            again = run(slice(None), slice(None), step.sums)
+            assert np.array_equal(again.view(np.uint8), all_rows.view(np.uint8))
+    finally:
+        attn.set_num_threads(before)
     for b in range(lengths.size):
         rows = slice(step.sums[b], step.sums[b + 1])
         alone = run(rows, slice(b, b + 1), np.array([0, rows.stop - rows.start], np.int32))
         assert np.array_equal(alone.view(np.uint8), all_rows[rows].view(np.uint8))
+
+
+@pytest.mark.parametrize("kind", range(8))
+def test_random_steps(kind):
+    steps = Steps([kind, 43])
+    for _ in range(4):
+        steps.check()
 
 
 MISTAKES = {

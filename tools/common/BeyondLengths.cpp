@@ -38,8 +38,9 @@ public:
           poisonRows(array, {"q", "out", "dout"}, check);
           poisonBias(array, /*dim=*/2, check);
         } else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "kv_lengths") {
+          poisonRows(array, {"k_scale", "v_scale"}, check);
           if (!hasTable())
-            poisonRows(array, {"k", "v", "k_scale", "v_scale"}, check);
+            poisonRows(array, {"k", "v"}, check);
           poisonBias(array, /*dim=*/3, check);
         } else {
           continue;
@@ -125,9 +126,9 @@ private:
         used[readInteger(table, i)] = std::max(used[readInteger(table, i)], std::min(left, page));
     }
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      // A scale of a head has one dimension, that of heads.
+      // Scales lie in the order of the keys, not in pages.
       if (argument.isOutput || array.shape.size() < 2 || array.shape[0] != pages ||
-          !is_contained({"k", "v", "k_scale", "v_scale"}, StringRef(argument.name)))
+          !is_contained({"k", "v"}, StringRef(argument.name)))
         continue;
       const std::optional<unsigned> dim = findRows(array, page);
       const int64_t size = getNumElements(array.shape) / std::max<int64_t>(pages, 1);

@@ -1,0 +1,162 @@
+"""Random steps of a serving engine against the reference: mixed lengths, pages, strides, types, trees and prefixes.
+
+    build/venv/bin/python test/python/serving_steps.py --count 1000
+
+Each run of STEPS_A_KERNEL steps is one kernel for any sizes; the steps differ in their sequences, pages and values.
+"""
+
+import argparse
+import sys
+import traceback
+
+import ml_dtypes
+import numpy as np
+
+import attn
+from attn import reference
+from helpers import BF16, F16, compare
+
+STEPS_A_KERNEL = 25
+MASKS = {
+    "full": {},
+    "causal": dict(causal="bottom_right"),
+    "window": dict(causal="bottom_right", window=(17, 0)),
+    "chunk": dict(causal="bottom_right", chunk=32),
+    "sink": dict(causal="bottom_right", sink=True),
+    "softcap": dict(causal="bottom_right", softcap=5.0),
+    "alibi": dict(causal="bottom_right", slopes=True),
+    "tree": dict(tree=True),
+    "prefix": dict(causal="bottom_right", prefix_of_all=True),
+}
+CACHES = {"f32": np.float32, "f64": np.float64, "bf16": BF16, "f16": F16, "int8": np.int8}
+CACHES["fp8"] = ml_dtypes.float8_e4m3fn
+LAYOUTS = ("nhd", "hnd")
+STRIDES = ("contiguous", "halves of all", "halves of a page")
+
+
+class Steps:
+    """Steps of one kind: the type of the cache, a page, a layout, strides, a mask, and sizes of heads."""
+
+    def __init__(self, seed):
+        """Draws the kind."""
+        self.random = np.random.default_rng(seed)
+        self.cache = self.pick(CACHES)
+        self.page = int(self.pick([1, 3, 16, 16, 64, 128, 256]))
+        self.layout, self.strides, self.mask = self.pick(LAYOUTS), self.pick(STRIDES), self.pick(MASKS)
+        self.size, self.columns = (int(self.pick([16, 40, 59, 64, 128])) for _ in range(2))
+        if self.strides != "contiguous":
+            self.columns = self.size
+        self.kv_heads = int(self.random.integers(1, 4))
+        self.heads = self.kv_heads * int(self.pick([1, 2, 4]))
+        self.name = f"{self.cache} page {self.page} {self.layout} {self.strides} {self.mask} "
+        self.name += f"hq{self.heads} hkv{self.kv_heads} d{self.size} dv{self.columns}"
+
+    def pick(self, values):
+        """One of them."""
+        return list(values)[self.random.integers(len(values))]
+
+    def numbers(self, *shape):
+        """Normal numbers, in the type of the cache."""
+        values = self.random.standard_normal(shape)
+        if self.cache == "int8":
+            return np.clip(np.round(values * 40), -127, 127).astype(np.int8)
+        return values.astype(CACHES[self.cache])
+
+    def caches(self, pages):
+        """Keys and values, as an engine lays them out."""
+        inner = (self.page, self.kv_heads) if self.layout == "nhd" else (self.kv_heads, self.page)
+        if self.strides == "halves of all":
+            return tuple(self.numbers(2, pages, *inner, self.size))
+        if self.strides == "halves of a page":
+            both = self.numbers(pages, 2, *inner, self.size)
+            return both[:, 0], both[:, 1]
+        return self.numbers(pages, *inner, self.size), self.numbers(pages, *inner, self.columns)
+
+    def draw(self):
+        """The arguments of a step, and its options."""
+        batch = int(self.random.integers(1, 8))
+        queries = self.random.choice([0, 1, 1, 1, 2, 5, 33, 70], batch)
+        lengths = self.random.integers(0, 200, batch) + (queries if self.random.random() < 0.8 else 0)
+        used = -(-lengths // self.page)
+        pages, width = int(used.sum()) + 2, int(used.max()) + int(self.random.integers(0, 3))
+        table = np.full((batch, width), 1 << 30, np.int32)  # no page: never read
+        free = self.random.permutation(pages)
+        for b, count in enumerate(used):
+            table[b, :count], free = free[:count], free[count:]
+        is_wide = self.cache in ("int8", "fp8")
+        q = self.random.standard_normal((int(queries.sum()), self.heads, self.size))
+        q = q.astype(np.float32 if is_wide else CACHES[self.cache])
+        sums = np.concatenate([[0], np.cumsum(queries)]).astype(np.int32)
+        options = dict(MASKS[self.mask], page_layout=self.layout, cu_seqlens_q=sums)
+        if is_wide:
+            options |= {f"{x}_scale": self.random.uniform(0.01, 0.03, self.kv_heads).astype("f4") for x in "kv"}
+        if options.pop("sink", False):
+            options["sink"] = self.random.standard_normal(self.heads)
+        if options.pop("slopes", False):
+            slopes = np.exp2(-np.arange(1, 9) / 2)
+            options["score_mod"] = lambda s, b, h, i, j: s - slopes[h % 8] * (j - i)
+        if options.pop("tree", False):
+            options["mask_mod"] = self.tree(batch, lengths, queries)
+        return (q, *self.caches(pages), table, lengths.astype(np.int32)), options
+
+    def tree(self, batch, lengths, queries):
+        """Each token of a draft sees the cache, and of the draft itself what a random tree says."""
+        parents, first = self.random.random((8, 80, 80)) < 0.5, np.zeros(8, np.int32)
+        parents[:, np.arange(80), np.arange(80)] = True
+        first[:batch] = lengths - queries
+
+        def mask(b, h, i, j):
+            k = j - first[b]
+            return (k < 0) | parents[b, i, attn.functions.clip(k, 0, 79)]
+
+        return mask
+
+    def check(self):
+        """A step, against the reference."""
+        arguments, options = self.draw()
+        if options.pop("prefix_of_all", False):
+            return self.check_prefix(arguments, options)
+        found = attn.paged_sdpa(*arguments, **options, return_lse=True, dynamic=True)
+        return compare(found, reference.paged_sdpa, *arguments, **options, return_lse=True)
+
+    def check_prefix(self, arguments, options):
+        """All sequences share keys in front of their own: a call on these, one on the others, and their merge."""
+        q, k, v, *_ = arguments
+        sums = options.pop("cu_seqlens_q")
+        shared = np.array([[0]], np.int32), np.array([min(self.page, 9)], np.int32)
+        whole = dict(options, causal=None, cu_seqlens_q=np.array([0, len(q)], np.int32))
+        first = attn.paged_sdpa(q, k, v, *shared, **whole, return_lse=True, dynamic=True)
+        rest = attn.paged_sdpa(*arguments, **options, cu_seqlens_q=sums, return_lse=True, dynamic=True)
+        out, lse = attn.merge(first[0], first[1].T.copy(), rest[0], rest[1].T.copy())
+        wide = [reference.paged_sdpa(q, k, v, *shared, **whole, return_lse=True)]
+        wide += [reference.paged_sdpa(*arguments, **options, cu_seqlens_q=sums, return_lse=True)]
+        (out1, lse1), (out2, lse2) = wide
+        merged, total = reference.merge(out1, lse1.T, out2, lse2.T)
+        error = 1e-5 if q.dtype.itemsize >= 4 else 2e-2
+        np.testing.assert_allclose(out.astype(float), merged, atol=error)
+        np.testing.assert_allclose(lse, total, atol=max(error, 1e-4))
+
+
+def run(count, seed=0):
+    """Runs so many steps; returns what failed, as texts."""
+    failures = []
+    for kind in range(-(-count // STEPS_A_KERNEL)):
+        steps = Steps([seed, kind])
+        for number in range(min(STEPS_A_KERNEL, count - kind * STEPS_A_KERNEL)):
+            try:
+                steps.check()
+            except Exception:  # whatever it is, it is a failure of this step
+                failures.append(f"kind {kind}, step {number}: {steps.name}\n{traceback.format_exc(limit=-3)}")
+                break
+    return failures
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    wrong = run(chosen.count, chosen.seed)
+    print("\n".join(wrong[:5]))
+    print(f"{chosen.count} steps, {len(wrong)} kinds wrong")
+    sys.exit(bool(wrong))
