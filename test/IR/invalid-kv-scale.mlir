@@ -113,7 +113,7 @@ func.func @f(%q: tensor<1x4x5x8xf32>, %k: tensor<1x2x7x8xi8>, %s: tensor<1x2x7xf
 
 // C21: keys of heads alone have no (batch, head, key).
 func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xi8>, %s: tensor<1x2x7xf32>, %o: tensor<4x5x8xf32>) {
-  // expected-error @below {{C21: expected a scale a token with the batch dimensions (batch, head) and sequences that are not packed, found 1 batch dimensions; write scales of shape (kv_heads)}}
+  // expected-error @below {{C21: expected a scale a token with the batch dimensions (batch, head) and keys that are not packed, found 1 batch dimensions; write scales of shape (kv_heads)}}
   %r = attn.sdpa ins(%q, %k, %k : tensor<4x5x8xf32>, tensor<2x7x8xi8>, tensor<2x7x8xi8>)
       kv_scale(%s, %s : tensor<1x2x7xf32>, tensor<1x2x7xf32>) outs(%o : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
   return
@@ -123,7 +123,7 @@ func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xi8>, %s: tensor<1x2x7xf32>,
 
 // C21: packed keys have no dimension of their own in (batch, head, key).
 func.func @f(%q: tensor<9x4x8xf32>, %k: tensor<9x2x8xi8>, %cu: tensor<3xi32>, %s: tensor<2x2x9xf32>, %o: tensor<9x4x8xf32>) {
-  // expected-error @below {{C21: expected a scale a token with the batch dimensions (batch, head) and sequences that are not packed, found cu_seqlens}}
+  // expected-error @below {{C21: expected a scale a token with the batch dimensions (batch, head) and keys that are not packed, found cu_seqlens}}
   %r = attn.sdpa ins(%q, %k, %k : tensor<9x4x8xf32>, tensor<9x2x8xi8>, tensor<9x2x8xi8>)
       cu_seqlens(%cu, %cu : tensor<3xi32>, tensor<3xi32>) kv_scale(%s, %s : tensor<2x2x9xf32>, tensor<2x2x9xf32>)
       outs(%o : tensor<9x4x8xf32>) -> tensor<9x4x8xf32>

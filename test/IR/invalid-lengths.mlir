@@ -92,6 +92,36 @@ func.func @f(%q: tensor<9x3x8xf32>, %c: tensor<3xi32>, %n: tensor<2xi32>) {
 
 // -----
 
+// C15: lengths of packed queries.
+func.func @f(%q: tensor<9x3x8xf32>, %k: tensor<2x3x7x8xf32>, %c: tensor<3xi32>, %n: tensor<2xi32>) {
+  // expected-error @below {{C15: expected no q_lengths with packed sequences, whose cu_seqlens say the lengths; leave it out}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<9x3x8xf32>, tensor<2x3x7x8xf32>, tensor<2x3x7x8xf32>)
+      q_lengths(%n : tensor<2xi32>) kv_lengths(%n : tensor<2xi32>) cu_seqlens(%c : tensor<3xi32>)
+      outs(%q : tensor<9x3x8xf32>) -> tensor<9x3x8xf32>
+  return
+}
+
+// -----
+
+// C15: min_queries of sequences that are not packed, and none at all.
+func.func @f(%q: tensor<2x3x9x8xf32>) {
+  // expected-error @below {{C15: expected min_queries of 1 or greater beside cu_seqlens, found 2 without cu_seqlens; leave min_queries out}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<2x3x9x8xf32>, tensor<2x3x9x8xf32>, tensor<2x3x9x8xf32>)
+      outs(%q : tensor<2x3x9x8xf32>) {min_queries = 2 : i64} -> tensor<2x3x9x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<9x3x8xf32>, %k: tensor<2x3x7x8xf32>, %c: tensor<3xi32>) {
+  // expected-error @below {{C15: expected min_queries of 1 or greater beside cu_seqlens, found 0; leave min_queries out}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<9x3x8xf32>, tensor<2x3x7x8xf32>, tensor<2x3x7x8xf32>)
+      cu_seqlens(%c : tensor<3xi32>) outs(%q : tensor<9x3x8xf32>) {min_queries = 0 : i64} -> tensor<9x3x8xf32>
+  return
+}
+
+// -----
+
 // C13: sequences of queries and of keys.
 func.func @f(%q: tensor<9x3x8xf32>, %c: tensor<3xi32>, %d: tensor<5xi32>) {
   // expected-error @below {{C13: expected cu_seqlens of keys to have 3 elements, one a batch index and one more, found 5}}

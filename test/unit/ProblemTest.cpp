@@ -195,6 +195,7 @@ TEST(Problem, NewTokensRoundTrip) {
       "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right sink layout=varlen out=lse",
       "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 kv_lengths paged=16",
       "b? hq8 hkv2 sq113 sk? d64 dv64 f32 mask=1,8,113,1 kv_lengths paged=5,hnd pages=70 layout=bsd",
+      "b? hq8 hkv2 sq? sk? d64 dv64 f32 causal=offset kv_lengths paged=16 layout=varlen",
   };
   for (llvm::StringRef line : lines)
     EXPECT_EQ(canonical(line), line);
@@ -249,7 +250,9 @@ TEST(Problem, ConflictsAreRefused) {
        "expected no dropout with layout=varlen, whose scores have no index of their own; leave it out"},
       {"layout=varlen b? causal=offset",
        "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a number as b2"},
-      {"layout=varlen paged=4", "expected no pages with layout=varlen; leave one out"},
+      {"layout=varlen paged=4 kv_lengths mask=bool",
+       "expected no mask with layout=varlen, whose sequences have scores of different sizes; leave it out, or write a "
+       "region"},
       {"paged=4", "expected kv_lengths with paged, which say what of the pages is in use; write kv_lengths as well"},
       {"pages=4", "expected pages only with paged, found none; write paged=16 or the like"},
       {"hq? paged=4 kv_lengths",

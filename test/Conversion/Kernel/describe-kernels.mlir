@@ -95,6 +95,21 @@ func.func @sums(%q: tensor<?x2x8xf32>, %k: tensor<7x2x8xf32>, %cq: tensor<?xi32>
   return %r : tensor<?x2x8xf32>
 }
 
+// Packed queries on pages: one more of the sums than of the lengths, argument 2.
+// CHECK-LABEL: func @step(
+//  CHECK-SAME:   {checks = [{kind = "lengths", {{.*}}name = "n"
+//  CHECK-SAME:   {checks = [{kind = "prefix_sums", lengths = 2 : i64, limit = array<i64: 0, 0, -1, 1>, {{.*}}name = "sums"
+//  CHECK-SAME:   attn.sizes = ["sq", "pages", "b", "b_plus_1", "max_pages", "sk"]
+func.func @step(%q: tensor<?x4x8xf32>, %cache: tensor<?x16x2x8xf32>, %n: tensor<?xi32> {attn.name = "n"},
+                %sums: tensor<?xi32> {attn.name = "sums"}, %table: tensor<?x?xi32>, %keys: tensor<?x2x?x8xf32>,
+                %o: tensor<?x4x8xf32>) -> tensor<?x4x8xf32> {
+  %rows = attn.gather_pages ins(%cache, %table : tensor<?x16x2x8xf32>, tensor<?x?xi32>) lengths(%n : tensor<?xi32>)
+      outs(%keys : tensor<?x2x?x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<?x2x?x8xf32>
+  %r = attn.sdpa ins(%q, %rows, %rows : tensor<?x4x8xf32>, tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>)
+      kv_lengths(%n : tensor<?xi32>) cu_seqlens(%sums : tensor<?xi32>) outs(%o : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  return %r : tensor<?x4x8xf32>
+}
+
 // CHECK-LABEL: func @append(
 //  CHECK-SAME:   {name = "rows", output = false,
 //  CHECK-SAME:   {checks = [{kind = "positions", lengths = -1 : i64, limit = array<i64: -1, 20, -1, 1>, {{.*}} rows = array<i64: -1, 2>}]
