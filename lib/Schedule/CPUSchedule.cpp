@@ -125,7 +125,7 @@ static LogicalResult verifyCPUOp(Operation *op, ScheduleAttr schedule, const Tar
 
 LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
                                   int64_t blockRows, int64_t blockVectors, InstructionAttr instruction,
-                                  int64_t prefetch, bool overlap) {
+                                  int64_t prefetch, bool overlap, bool packFirst) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"lanes", lanes, 1},
@@ -154,6 +154,9 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
     return emitError() << "expected query_tile to be a multiple of " << kUnitRows << " with overlap = true, found "
                        << queryTile
                        << "; write overlap = false or query_tile = " << llvm::alignTo(queryTile, kUnitRows);
+  if (packFirst && info.valueLayout != OperandLayout::Columns)
+    return emitError() << "expected instruction to be amx with pack_first = true, found "
+                       << stringifyInstruction(instruction.getValue()) << "; write pack_first = false";
   return success();
 }
 

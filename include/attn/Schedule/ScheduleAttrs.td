@@ -63,15 +63,19 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
     the weights of a third. Steps have no units, and their parts follow each other, if they modify weights (`weight_mod`,
     dropout), have less than a whole key tile, or have score functions beside a dynamic number of rows.
 
+    With `pack_first`, V is packed in front of the loop over query tiles, once for all of them, into memory of its own
+    size. Without, each query tile packs it. Only `instruction = amx` has it.
+
     ```mlir
     #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>
     #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx,
-                  overlap = true>
+                  overlap = true, pack_first = true>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,
                         "int64_t":$block_vectors, Attn_DefaultFMA:$instruction, Attn_Default<"0">:$prefetch,
-                        DefaultValuedParameter<"bool", "false">:$overlap);
+                        DefaultValuedParameter<"bool", "false">:$overlap,
+                        DefaultValuedParameter<"bool", "false">:$pack_first);
   let extraClassDeclaration = [{
     /// Query rows of a unit of a step whose parts overlap.
     static constexpr int64_t kUnitRows = 32;

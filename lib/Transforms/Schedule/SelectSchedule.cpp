@@ -137,6 +137,11 @@ static int64_t getEvenTile(int64_t size, int64_t unit, int64_t most) {
 /// True where no step modifies weights.
 static bool keepsWeights(SdpaOp op) { return !op.getDropoutP() && !op.getValueScale(); }
 
+/// True where several query tiles multiply by a head of V, of one head or of those that share it.
+static bool isVisitedAgain(SdpaOp op, int64_t queries, int64_t queryTile) {
+  return ShapedType::isDynamic(queries) || llvm::divideCeil(queries, queryTile) * getGroupSize(op) > 1;
+}
+
 /// The same by a tile instruction. The register blocks do not matter. K and V are not prefetched: they would push the
 /// tiles out of the first-level cache.
 static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queries, InstructionAttr instruction,
@@ -155,7 +160,8 @@ static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queri
                      /*elementBytes=*/4};
   PrefillChoice choice{PrefillAttr::get(op.getContext(), rows, keyTile, lanes, kTiledBlock,
                                         std::min(kTiledBlock, rows / lanes), instruction, /*prefetch=*/0,
-                                        /*overlap=*/rows % PrefillAttr::kUnitRows == 0 && keepsWeights(op))};
+                                        /*overlap=*/rows % PrefillAttr::kUnitRows == 0 && keepsWeights(op),
+                                        /*packFirst=*/isVisitedAgain(op, queries, rows))};
   if (!ShapedType::isDynamic(queries))
     choice.cycles = getGroupSize(op) * getTiledCycles(shape, rows, target);
   return choice;
@@ -204,7 +210,8 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   PrefillTile tile = selectPrefillTile(shape, target);
   int64_t prefetch = isInPlace && !gather ? selectPrefetch(op, elementBytes, target) : 0;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
-                                        tile.laneVectors, instruction, prefetch, /*overlap=*/false)};
+                                        tile.laneVectors, instruction, prefetch, /*overlap=*/false,
+                                        /*packFirst=*/false)};
   if (!ShapedType::isDynamic(shape.queries))
     choice.cycles = getGroupSize(op) * getPrefillCycles(shape, tile, target);
   return choice;

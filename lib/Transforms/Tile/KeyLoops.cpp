@@ -26,7 +26,7 @@ static SmallVector<Value> getKeyBounds(OpBuilder &b, const TileShape &s, const T
 }
 
 static bool needsAlignedTiles(const TileShape &s) {
-  return liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
+  return s.packedValue || liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
 }
 
 /// Whole tiles of `length` keys from `lower` on, each from several segments. Segments of a dense range are parts of it,
@@ -139,15 +139,20 @@ static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TileP
   });
 }
 
-TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
-                         ValueRange query, TileState state) {
+ColumnRanges attn::getKeyColumns(OpBuilder &b, const TileShape &s, const TilePosition &at) {
   Location loc = s.step.getLoc();
   Region built;
   Region &known = s.step.getKeyRanges();
   if (known.empty())
     buildMaskRanges(b, s.step, s.step.getMaskMod(), RangeAxis::Keys, isDense(s), built);
   SmallVector<Value> bounds = getKeyBounds(b, s, at, known.empty() ? built : known);
-  ColumnRanges ranges(b, loc, bounds, index(b, loc, 0), toValue(b, loc, s.domainSizes[s.keyPos()]));
+  return ColumnRanges(b, loc, bounds, index(b, loc, 0), toValue(b, loc, s.domainSizes[s.keyPos()]));
+}
+
+TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
+                         ValueRange query, TileState state) {
+  Location loc = s.step.getLoc();
+  ColumnRanges ranges = getKeyColumns(b, s, at);
   Value &lower = ranges.lower, &upper = ranges.upper;
   if (isGpu(s) && getPackedSequences(s.step))
     upper = arith::SelectOp::create(

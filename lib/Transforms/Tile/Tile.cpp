@@ -101,7 +101,8 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
   int64_t fewKeys = llvm::alignTo(lanes, prefill.getInfo().keyMultiple);
   int64_t keyTile = getKeyTile(s) % fewKeys == 0 ? fewKeys : getKeyTile(s);
   few.schedule = PrefillAttr::get(s.step.getContext(), lanes, keyTile, lanes, std::min(accumulators, kMaxBlockRows),
-                                  /*blockVectors=*/1, prefill.getInstruction(), prefetch, /*overlap=*/false);
+                                  /*blockVectors=*/1, prefill.getInstruction(), prefetch, /*overlap=*/false,
+                                  prefill.getPackFirst());
   few.hasFewKeys = true;
   return few;
 }
@@ -151,6 +152,7 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   Location loc = finalize.getLoc();
   TileShape shape(rewriter, step);
   BlockMap blockMap = createBlockMap(rewriter, shape);
+  shape.packedValue = packFirst(rewriter, shape);
   SmallVector<OpFoldResult> bounds(ArrayRef(shape.domainSizes).take_front(shape.numBatch));
   bounds.push_back(getNumQueryTiles(rewriter, shape));
   SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());

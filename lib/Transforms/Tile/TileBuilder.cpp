@@ -244,7 +244,8 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
   if (usesPairs(s)) {
     stepMaps[0] = getPairMap(s, s.domainSizes.size(), s.headPos(), s.queryPos());
     packKey(b, s, at, key, stepMaps[1]);
-    packValue(b, s, at, value, stepMaps[2]);
+    if (!s.packedValue)
+      packValue(b, s, at, value, stepMaps[2]);
   }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
@@ -290,7 +291,8 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
     stepMaps[1] = s.maps[1];
     stepMaps[2] = s.maps[2];
     keys.push_back(loadRows(b, s, at, s.step.getKey(), stepMaps[1], s.headPos()));
-    values.push_back(loadRows(b, s, at, s.step.getValue(), stepMaps[2], s.valuePos()));
+    values.push_back(s.packedValue ? loadPackedValue(b, s, at, stepMaps[2])
+                                   : loadRows(b, s, at, s.step.getValue(), stepMaps[2], s.valuePos()));
   }
   // A tile takes some rows of each page, and then the next ones.
   int64_t numRows = getConstantIntValue(at.sizes[s.keyPos()]).value_or(0), tileRows = getSegmentRows(s);

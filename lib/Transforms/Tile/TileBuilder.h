@@ -44,6 +44,7 @@ struct TileShape : StepShape {
   int64_t headsPerStep = 1; ///< query heads that share one of K, in a decode tile
   bool hasFewKeys = false;  ///< too few for tiles that are known to be full
   int64_t numSegments = 1;  ///< that tiles whose keys may come in any order take them from
+  mlir::Value packedValue;  ///< key tiles of V, packed in front of the parallel loop; null where each step packs its own
 };
 
 /// Where a tile of any step lies in the domain. Of packed sequences, queries and keys count in their sequence.
@@ -62,6 +63,8 @@ struct TilePosition : DomainTile {
   mlir::Value tile, firstQuery, endQuery;
   mlir::Value lower, upper; ///< the range of keys that is split off; null for all
 };
+
+struct ColumnRanges;
 
 /// A block map: the kinds of all tiles (attn.classify_tile), if key ranges cannot express them.
 struct BlockMap {
@@ -111,6 +114,8 @@ llvm::SmallVector<mlir::Value> packQuery(mlir::OpBuilder &b, const TileShape &s,
 /// (batch…, query). What the rows start with is in it where `withStart` says so.
 TileState initState(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, InitStateOp init,
                     bool withStart = true);
+/// The keys that the queries in [at.firstQuery, at.endQuery) visit.
+ColumnRanges getKeyColumns(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at);
 /// Accumulates every key that the tile visits into `state`.
 TileState foldKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
                    mlir::ValueRange query, TileState state);
@@ -187,6 +192,14 @@ void packKey(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mli
 /// Rows of V as their products take them; updates `map`.
 void packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
                mlir::AffineMap &map);
+/// The same of whole key tiles into `target`, (batch…, column, key).
+mlir::Value packColumns(mlir::OpBuilder &b, const TileShape &s, mlir::Value rows, mlir::AffineMap rowMap,
+                        mlir::Value target);
+/// The key tiles of V that any query visits, packed in a parallel loop of their own: (batch…, tile, column, key). Null
+/// where the schedule leaves that to the steps.
+mlir::Value packFirst(mlir::OpBuilder &b, const TileShape &s);
+/// What a step takes of them; `map` becomes the map of it.
+mlir::Value loadPackedValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::AffineMap &map);
 
 /// Rows of each segment that a step takes.
 int64_t getSegmentRows(const TileShape &s);

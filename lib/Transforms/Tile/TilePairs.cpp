@@ -42,16 +42,13 @@ static bool isWholeTile(const TileShape &s, const TilePosition &at) {
   return isConstantIntValue(at.sizes[s.keyPos()], getTileSize(s, s.keyPos()));
 }
 
-/// V's `rows`, which `map` finds under (batch…, key, column), as (column, key): the keys that a tile instruction adds
+/// V's `rows`, which `rowMap` finds under (batch…, key, column), as (column, key): the keys that a tile instruction adds
 /// up lie together. What the last keys are short of a whole tile is 0 in it.
-static Value packColumns(OpBuilder &b, const TileShape &s, const TilePosition &at, Value rows, AffineMap map) {
-  Location loc = s.step.getLoc();
-  Value target = emptyTile(b, s, {s.valuePos(), s.keyPos()}, s.rowType);
+Value attn::packColumns(OpBuilder &b, const TileShape &s, Value rows, AffineMap rowMap, Value target) {
   SmallVector<unsigned> dims = getPositions(s, {s.numBatch + 1, s.numBatch});
   AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(s.numBatch + 2, dims, b.getContext());
-  Value tile =
-      PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
-  return isWholeTile(s, at) ? tile : sliceKeys(b, s, at, tile, s.numBatch + 1);
+  return PackOp::create(b, s.step.getLoc(), target.getType(), rows, target, b.getAffineMapArrayAttr({rowMap, tileMap}))
+      ->getResult(0);
 }
 
 void attn::packKey(OpBuilder &b, const TileShape &s, const TilePosition &at, Value &key, AffineMap &map) {
@@ -68,7 +65,9 @@ void attn::packKey(OpBuilder &b, const TileShape &s, const TilePosition &at, Val
 void attn::packValue(OpBuilder &b, const TileShape &s, const TilePosition &at, Value &value, AffineMap &map) {
   AffineMap rowMap = getRowMap(s, map, s.valuePos());
   if (s.schedule.getInfo().valueLayout == OperandLayout::Columns) {
-    value = packColumns(b, s, at, value, rowMap);
+    value = packColumns(b, s, value, rowMap, emptyTile(b, s, {s.valuePos(), s.keyPos()}, s.rowType));
+    if (!isWholeTile(s, at))
+      value = sliceKeys(b, s, at, value, s.numBatch + 1);
     map = getTileMap(s, {s.valuePos(), s.keyPos()});
     return;
   }
