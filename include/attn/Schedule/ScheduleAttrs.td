@@ -64,7 +64,8 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
     dropout), have less than a whole key tile, or have score functions beside a dynamic number of rows.
 
     With `pack_first`, V is packed in front of the loop over query tiles, once for all of them, into memory of its own
-    size. Without, each query tile packs it. Only `instruction = amx` has it.
+    size, and so is K where it is widened or gathered. Without, each query tile packs what it visits. Only
+    `instruction = amx` has it.
 
     ```mlir
     #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>

@@ -26,7 +26,7 @@ static SmallVector<Value> getKeyBounds(OpBuilder &b, const TileShape &s, const T
 }
 
 static bool needsAlignedTiles(const TileShape &s) {
-  return s.packedValue || liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
+  return s.packed.value || liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
 }
 
 /// Whole tiles of `length` keys from `lower` on, each from several segments. Segments of a dense range are parts of it,

@@ -152,7 +152,7 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   Location loc = finalize.getLoc();
   TileShape shape(rewriter, step);
   BlockMap blockMap = createBlockMap(rewriter, shape);
-  shape.packedValue = packFirst(rewriter, shape);
+  shape.packed = packFirst(rewriter, shape);
   SmallVector<OpFoldResult> bounds(ArrayRef(shape.domainSizes).take_front(shape.numBatch));
   bounds.push_back(getNumQueryTiles(rewriter, shape));
   SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());

@@ -243,8 +243,9 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
   Value key = keys.front(), value = values.front();
   if (usesPairs(s)) {
     stepMaps[0] = getPairMap(s, s.domainSizes.size(), s.headPos(), s.queryPos());
-    packKey(b, s, at, key, stepMaps[1]);
-    if (!s.packedValue)
+    if (!s.packed.key)
+      packKey(b, s, at, key, stepMaps[1]);
+    if (!s.packed.value)
       packValue(b, s, at, value, stepMaps[2]);
   }
   unsigned next = 3;
@@ -290,9 +291,10 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
     at.offsets[s.keyPos()] = firstKey;
     stepMaps[1] = s.maps[1];
     stepMaps[2] = s.maps[2];
-    keys.push_back(loadRows(b, s, at, s.step.getKey(), stepMaps[1], s.headPos()));
-    values.push_back(s.packedValue ? loadPackedValue(b, s, at, stepMaps[2])
-                                   : loadRows(b, s, at, s.step.getValue(), stepMaps[2], s.valuePos()));
+    keys.push_back(s.packed.key ? loadPacked(b, s, at, s.packed.key, /*isKey=*/true, stepMaps[1])
+                                : loadRows(b, s, at, s.step.getKey(), stepMaps[1], s.headPos()));
+    values.push_back(s.packed.value ? loadPacked(b, s, at, s.packed.value, /*isKey=*/false, stepMaps[2])
+                                    : loadRows(b, s, at, s.step.getValue(), stepMaps[2], s.valuePos()));
   }
   // A tile takes some rows of each page, and then the next ones.
   int64_t numRows = getConstantIntValue(at.sizes[s.keyPos()]).value_or(0), tileRows = getSegmentRows(s);

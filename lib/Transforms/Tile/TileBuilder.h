@@ -36,6 +36,12 @@ struct StepShape {
   mlir::FloatType stateType, rowType; ///< of the state, or sums; of rows where the products read them
 };
 
+/// All key tiles of V and of K, packed in front of the query tiles (PackFirst.cpp); null where each step packs its own,
+/// or reads K as it lies.
+struct PackedTiles {
+  mlir::Value value, key;
+};
+
 struct TileShape : StepShape {
   TileShape(mlir::OpBuilder &b, OnlineStepOp step);
 
@@ -44,7 +50,7 @@ struct TileShape : StepShape {
   int64_t headsPerStep = 1; ///< query heads that share one of K, in a decode tile
   bool hasFewKeys = false;  ///< too few for tiles that are known to be full
   int64_t numSegments = 1;  ///< that tiles whose keys may come in any order take them from
-  mlir::Value packedValue;  ///< key tiles of V, packed in front of the parallel loop; null where each step packs its own
+  PackedTiles packed;
 };
 
 /// Where a tile of any step lies in the domain. Of packed sequences, queries and keys count in their sequence.
@@ -171,7 +177,7 @@ mlir::Value pack(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at,
                  mlir::AffineMap map, llvm::ArrayRef<unsigned> from, llvm::ArrayRef<unsigned> to);
 mlir::AffineMap getRowMap(const TileShape &s, mlir::AffineMap map, unsigned column);
 mlir::Value loadRows(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value operand,
-                     mlir::AffineMap &map, unsigned column);
+                     mlir::AffineMap &map, unsigned column, mlir::Value tile = {});
 bool liesInPages(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 bool readsInPlace(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Region &from, mlir::Region &to,
@@ -195,11 +201,12 @@ void packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, m
 /// The same of whole key tiles into `target`, (batch…, column, key).
 mlir::Value packColumns(mlir::OpBuilder &b, const TileShape &s, mlir::Value rows, mlir::AffineMap rowMap,
                         mlir::Value target);
-/// The key tiles of V that any query visits, packed in a parallel loop of their own: (batch…, tile, column, key). Null
-/// where the schedule leaves that to the steps.
-mlir::Value packFirst(mlir::OpBuilder &b, const TileShape &s);
-/// What a step takes of them; `map` becomes the map of it.
-mlir::Value loadPackedValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::AffineMap &map);
+/// The key tiles that any query visits, packed in a parallel loop of their own, where the schedule says so: V as
+/// (batch…, tile, column, key), K as (batch…, tile, key, column).
+PackedTiles packFirst(mlir::OpBuilder &b, const TileShape &s);
+/// What a step takes of `tiles`; `map` becomes the map of it.
+mlir::Value loadPacked(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tiles, bool isKey,
+                       mlir::AffineMap &map);
 
 /// Rows of each segment that a step takes.
 int64_t getSegmentRows(const TileShape &s);

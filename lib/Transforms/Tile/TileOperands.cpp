@@ -289,17 +289,18 @@ static Value loadPage(OpBuilder &b, const TileShape &s, const TilePosition &at, 
 }
 
 /// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
-/// them widened, or gathered from pages. Updates `map`.
+/// them widened, or gathered from pages: `tile`, or one of its own. Updates `map`.
 Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, Value operand, AffineMap &map,
-                     unsigned column) {
+                     unsigned column, Value tile) {
   Location loc = s.step.getLoc();
   auto gather = operand.getDefiningOp<GatherPagesOp>();
   Slice slice = getSlice(b, s, at, map);
   if (readsInPlace(s, operand, map))
     return gather ? loadPage(b, s, at, gather, slice, map, column) : createSlice(b, loc, operand, slice);
   bool isPadded = !isDecode(s) && !isGpu(s);
-  Value tile = isPadded ? emptyPaddedTile(b, s, {s.keyPos(), column}, s.rowType)
-                        : emptyTile(b, s, {s.keyPos(), column}, s.rowType);
+  if (!tile)
+    tile = isPadded ? emptyPaddedTile(b, s, {s.keyPos(), column}, s.rowType)
+                    : emptyTile(b, s, {s.keyPos(), column}, s.rowType);
   Value target = sliceKeys(b, s, at, tile, s.numBatch);
   AffineMap tileMap = getTileMap(s, {s.keyPos(), column});
   if (getHeadsPerTile(s) > 1) // they share one head of the tile
