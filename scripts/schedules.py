@@ -38,7 +38,7 @@ TIME_LIMIT = 600  # seconds a tool
 PER_PROBLEM = 10
 TARGETS = {"host": 5, "x86-64-v3": 3, "x86-64-v2": 2, "sm_80": 1}  # with the number of times each is drawn
 ROUTES = {"option": 7, "attn.sdpa": 2, "attn.online_step": 1}
-FLAGS = ("shared_keys", "overlap", "producer")
+FLAGS = ("shared_keys", "overlap", "pack_first", "producer")
 INSTRUCTIONS = ("fma", "pairs", "bytes", "amx", "mma", "tf32", "wgmma")
 LARGEST = 1 << 24
 # Any number of a field, in range and out of it.
@@ -63,7 +63,17 @@ SDPA = r"(attn\.sdpa ins.*?outs\([^)]*\)(?: max\([^)]*\))?(?: log_sum\([^)]*\))?
 SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
 # The fields of each kind of kernel, those first that have to be there.
 KINDS = {
-    "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch", "overlap"),
+    "prefill": (
+        "query_tile",
+        "key_tile",
+        "lanes",
+        "block_rows",
+        "block_vectors",
+        "instruction",
+        "prefetch",
+        "overlap",
+        "pack_first",
+    ),
     "decode": ("query_tile", "key_tile", "lanes", "block_queries", "instruction", "split_keys", "prefetch", "kv_heads"),
     "block": (
         "query_tile",

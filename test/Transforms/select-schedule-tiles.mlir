@@ -1,9 +1,9 @@
 // Where the target has tiles of bf16 (AMX), the policy multiplies by them: 128 rows by 128 keys, or less where there is less.
-// Products and weights of whole units of 32 rows overlap.
+// Products and weights of whole units of 32 rows overlap. What several query tiles visit is packed first.
 // RUN: attn-opt %s --attn-select-schedule=target=sapphirerapids | FileCheck %s
 
 // CHECK-LABEL: func @d64(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = true, pack_first = true>
 func.func @d64(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<1024x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
       outs(%o : tensor<1024x64xbf16>) -> tensor<1024x64xbf16>
@@ -11,7 +11,7 @@ func.func @d64(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<102
 }
 
 // CHECK-LABEL: func @d128(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
 func.func @d128(%q: tensor<1024x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<1024x128xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x128xbf16>, tensor<1024x128xbf16>, tensor<1024x128xbf16>)
       outs(%o : tensor<1024x128xbf16>) -> tensor<1024x128xbf16>
@@ -19,7 +19,7 @@ func.func @d128(%q: tensor<1024x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<
 }
 
 // CHECK-LABEL: func @d256(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
 func.func @d256(%q: tensor<1024x256xbf16>, %o: tensor<1024x256xbf16>) -> tensor<1024x256xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x256xbf16>, tensor<1024x256xbf16>, tensor<1024x256xbf16>)
       outs(%o : tensor<1024x256xbf16>) -> tensor<1024x256xbf16>
@@ -28,7 +28,7 @@ func.func @d256(%q: tensor<1024x256xbf16>, %o: tensor<1024x256xbf16>) -> tensor<
 
 // What a thread's stack holds of a large head.
 // CHECK-LABEL: func @d1024(
-//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 128, {{.*}} instruction = amx, pack_first = true>
 func.func @d1024(%q: tensor<1024x1024xbf16>, %o: tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>)
       outs(%o : tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16>
@@ -37,7 +37,7 @@ func.func @d1024(%q: tensor<1024x1024xbf16>, %o: tensor<1024x1024xbf16>) -> tens
 
 // The last tile has 104 keys.
 // CHECK-LABEL: func @keys_1000(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
 func.func @keys_1000(%q: tensor<1024x128xbf16>, %k: tensor<1000x128xbf16>, %o: tensor<1024x128xbf16>) -> tensor<1024x128xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<1024x128xbf16>, tensor<1000x128xbf16>, tensor<1000x128xbf16>)
       outs(%o : tensor<1024x128xbf16>) -> tensor<1024x128xbf16>
@@ -46,7 +46,7 @@ func.func @keys_1000(%q: tensor<1024x128xbf16>, %k: tensor<1000x128xbf16>, %o: t
 
 // 130 rows and 160 keys are two tiles each.
 // CHECK-LABEL: func @even(
-//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 96, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 96, {{.*}} instruction = amx, pack_first = true>
 func.func @even(%q: tensor<130x64xbf16>, %k: tensor<160x64xbf16>, %o: tensor<130x64xbf16>) -> tensor<130x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<130x64xbf16>, tensor<160x64xbf16>, tensor<160x64xbf16>)
       outs(%o : tensor<130x64xbf16>) -> tensor<130x64xbf16>
@@ -54,7 +54,7 @@ func.func @even(%q: tensor<130x64xbf16>, %k: tensor<160x64xbf16>, %o: tensor<130
 }
 
 // CHECK-LABEL: func @causal(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
 func.func @causal(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<1024x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xbf16>, tensor<1024x64xbf16>, tensor<1024x64xbf16>)
       outs(%o : tensor<1024x64xbf16>) {causal = #attn.causal<top_left>} -> tensor<1024x64xbf16>
@@ -62,7 +62,7 @@ func.func @causal(%q: tensor<1024x64xbf16>, %o: tensor<1024x64xbf16>) -> tensor<
 }
 
 // CHECK-LABEL: func @group(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
 func.func @group(%q: tensor<8x512x64xbf16>, %k: tensor<2x512x64xbf16>, %o: tensor<8x512x64xbf16>) -> tensor<8x512x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<8x512x64xbf16>, tensor<2x512x64xbf16>, tensor<2x512x64xbf16>)
       outs(%o : tensor<8x512x64xbf16>) -> tensor<8x512x64xbf16>
@@ -71,7 +71,7 @@ func.func @group(%q: tensor<8x512x64xbf16>, %k: tensor<2x512x64xbf16>, %o: tenso
 
 // Unknown numbers are many.
 // CHECK-LABEL: func @dynamic(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
 func.func @dynamic(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %o: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<?x64xbf16>, tensor<?x64xbf16>, tensor<?x64xbf16>)
       outs(%o : tensor<?x64xbf16>) -> tensor<?x64xbf16>
@@ -80,7 +80,7 @@ func.func @dynamic(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %o: tensor<?x64
 
 // K and V of 8 bits are widened to bf16; the scale of V modifies weights.
 // CHECK-LABEL: func @bytes(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, pack_first = true>
 func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xbf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
       kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16>
@@ -89,11 +89,28 @@ func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<
 
 // Dropout modifies weights, so no step has units.
 // CHECK-LABEL: func @dropout(
-//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx>
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, pack_first = true>
 func.func @dropout(%q: tensor<1x1x256x64xbf16>, %n: i64, %o: tensor<1x1x256x64xbf16>) -> tensor<1x1x256x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<1x1x256x64xbf16>, tensor<1x1x256x64xbf16>, tensor<1x1x256x64xbf16>)
       dropout(%n, %n : i64, i64) outs(%o : tensor<1x1x256x64xbf16>) {dropout_p = 0.5 : f64} -> tensor<1x1x256x64xbf16>
   return %r : tensor<1x1x256x64xbf16>
+}
+
+// A head of V that one query tile visits; one that those of two heads do.
+// CHECK-LABEL: func @one_tile(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true>
+func.func @one_tile(%q: tensor<8x128x64xbf16>, %o: tensor<8x128x64xbf16>) -> tensor<8x128x64xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<8x128x64xbf16>, tensor<8x128x64xbf16>, tensor<8x128x64xbf16>)
+      outs(%o : tensor<8x128x64xbf16>) -> tensor<8x128x64xbf16>
+  return %r : tensor<8x128x64xbf16>
+}
+
+// CHECK-LABEL: func @one_tile_of_two_heads(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, pack_first = true>
+func.func @one_tile_of_two_heads(%q: tensor<8x128x64xbf16>, %k: tensor<4x128x64xbf16>, %o: tensor<8x128x64xbf16>) -> tensor<8x128x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<8x128x64xbf16>, tensor<4x128x64xbf16>, tensor<4x128x64xbf16>)
+      outs(%o : tensor<8x128x64xbf16>) -> tensor<8x128x64xbf16>
+  return %r : tensor<8x128x64xbf16>
 }
 
 // A tile has whole vectors of rows; few rows are a decode kernel, whose rows are all there.

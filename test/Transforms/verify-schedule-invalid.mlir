@@ -53,6 +53,16 @@ func.func @overlap(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64
 
 // -----
 
+// Other instructions read V as it lies, or pack it while they multiply.
+func.func @pack_first(%q: tensor<32x64xbf16>, %o: tensor<32x64xbf16>) -> tensor<32x64xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>) outs(%o : tensor<32x64xbf16>)
+  // expected-error @below {{expected instruction to be amx with pack_first = true, found pairs; write pack_first = false}}
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = pairs, pack_first = true>} -> tensor<32x64xbf16>
+  return %r : tensor<32x64xbf16>
+}
+
+// -----
+
 // One unit and a half.
 func.func @units(%q: tensor<48x64xbf16>, %o: tensor<48x64xbf16>) -> tensor<48x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<48x64xbf16>, tensor<48x64xbf16>, tensor<48x64xbf16>) outs(%o : tensor<48x64xbf16>)

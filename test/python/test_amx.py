@@ -51,6 +51,14 @@ PROBLEMS = {
     "b2 hq2 sq128 sk256 d64 bf16 bias=1,2,128,256 mask=1,1,1,256 softcap=2 kv_lengths out=lse": True,
     "b? hq2 sq? sk256 d64 bf16": True,
     "b2 hq2 sq128 sk200 d64 bf16 layout=varlen causal=top_left": True,
+    # Key tiles that are packed first: of packed sequences, one of them longer than a tile; a window that leaves some out;
+    # heads that share V, and batch indices of their own lengths; K that is widened, also from pages.
+    "b3 hq4 hkv2 sq300 sk300 d64 bf16 layout=varlen causal=top_left": True,
+    "b3 hq2 sq? sk? d64 bf16 layout=varlen causal=bottom_right window=70,0 out=lse": True,
+    "b2 hq4 hkv2 sq200 sk400 d64 bf16 layout=bshd window=50,60 align=bottom_right strided": True,
+    "b2 hq4 hkv1 sq129 sk400 d64 bf16 kv_lengths q_lengths": True,
+    "hq2 sq300 sk600 d64 bf16 chunk=200 causal=top_left": True,
+    "b2 hq4 hkv2 sq200 sk300 d64 bf16 kv=fp8 kv_lengths paged=16 window=90,0 align=bottom_right": True,
     # By other instructions: few rows, heads that are no whole tiles.
     "hq2 sq1 sk203 d64 bf16": False,
     "hq2 sq113 sk203 d59 bf16": False,
@@ -90,6 +98,7 @@ TILES = [
     "query_tile = 64, key_tile = 64, overlap = true",
     "query_tile = 96, key_tile = 160, overlap = true",
     "overlap = false",
+    "query_tile = 32, key_tile = 96, pack_first = false",
 ]
 
 
