@@ -145,8 +145,7 @@ PackedTiles attn::packFirst(OpBuilder &b, const TileShape &s) {
   bool hasSequences = static_cast<bool>(getPackedSequences(s.step));
   SmallVector<OpFoldResult> batchSizes;
   for (unsigned i = 0; i < s.numBatch; ++i)
-    batchSizes.push_back(getSharing(s, i) == 0 ? one
-                                               : apply(b, s, dim.ceilDiv(getSharing(s, i)), {s.domainSizes[i]}));
+    batchSizes.push_back(getSharing(s, i) == 0 ? one : apply(b, s, dim.ceilDiv(getSharing(s, i)), {s.domainSizes[i]}));
   SmallVector<OpFoldResult> rounds(batchSizes);
   OpFoldResult numTiles;
   if (hasSequences) {
@@ -196,16 +195,16 @@ Value attn::loadPacked(OpBuilder &b, const TileShape &s, const TilePosition &at,
     place.push_back(sharing == 0 ? OpFoldResult(b.getIndexAttr(0))
                                  : apply(b, s, dim.floorDiv(sharing), {at.offsets[i]}));
   }
-  OpFoldResult tile = apply(b, s, dim.floorDiv(tileKeys) + b.getAffineDimExpr(1),
-                            {key, getFirstTile(b, s, at, tileKeys)});
+  OpFoldResult tile =
+      apply(b, s, dim.floorDiv(tileKeys) + b.getAffineDimExpr(1), {key, getFirstTile(b, s, at, tileKeys)});
   Slice slice = getTiles(b, tiles, place, tile, b.getIndexAttr(1));
   // A tile of few keys is a part of one.
   slice.sizes[s.numBatch + 1 + keyDim] = b.getIndexAttr(getKeyTile(s));
   if (getKeyTile(s) != tileKeys)
     slice.offsets[s.numBatch + 1 + keyDim] = apply(b, s, dim % tileKeys, {key});
-  map = getTileMap(s, isKey ? ArrayRef<unsigned>{s.keyPos(), s.headPos()}
-                            : ArrayRef<unsigned>{s.valuePos(), s.keyPos()});
+  map =
+      getTileMap(s, isKey ? ArrayRef<unsigned>{s.keyPos(), s.headPos()} : ArrayRef<unsigned>{s.valuePos(), s.keyPos()});
   Value whole = extractTile(b, loc, tiles, slice);
   return isConstantIntValue(at.sizes[s.keyPos()], getKeyTile(s)) ? whole
-                                                                : sliceKeys(b, s, at, whole, s.numBatch + keyDim);
+                                                                 : sliceKeys(b, s, at, whole, s.numBatch + keyDim);
 }

@@ -42,8 +42,8 @@ static bool isWholeTile(const TileShape &s, const TilePosition &at) {
   return isConstantIntValue(at.sizes[s.keyPos()], getTileSize(s, s.keyPos()));
 }
 
-/// V's `rows`, which `rowMap` finds under (batch…, key, column), as (column, key): the keys that a tile instruction adds
-/// up lie together. What the last keys are short of a whole tile is 0 in it.
+/// V's `rows`, which `rowMap` finds under (batch…, key, column), as (column, key): the keys that a tile instruction
+/// adds up lie together. What the last keys are short of a whole tile is 0 in it.
 Value attn::packColumns(OpBuilder &b, const TileShape &s, Value rows, AffineMap rowMap, Value target) {
   SmallVector<unsigned> dims = getPositions(s, {s.numBatch + 1, s.numBatch});
   AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(s.numBatch + 2, dims, b.getContext());
