@@ -226,6 +226,12 @@ LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) con
   if (getHeads() > 0 && groupSize % getHeads() != 0)
     return op->emitOpError("schedule: expected heads to divide the ")
            << groupSize << " query heads that share a head of K, found " << getHeads() << "; write heads = 0";
+  int64_t rows = getQueryTile() * getHeadsOfGroup(groupSize);
+  if (getInfo().keyMultiple > 1 && (ShapedType::isDynamic(queries) || rows % TargetInfo::kTileRows != 0))
+    return op->emitOpError("schedule: expected a static number of query rows for instruction = ")
+           << stringifyInstruction(getInstruction().getValue()) << ", with the heads of a tile a multiple of "
+           << TargetInfo::kTileRows << ", found "
+           << (ShapedType::isDynamic(queries) ? "a dynamic number" : Twine(rows).str()) << "; write instruction = fma";
   // Query heads that share a head of K are rows of one decode tile.
-  return verifyStack(op, *this, getQueryTile() * getHeadsOfGroup(groupSize) * getKvHeads(), kMaxDecodeStackBytes);
+  return verifyStack(op, *this, rows * getKvHeads(), kMaxDecodeStackBytes);
 }

@@ -24,7 +24,7 @@ static constexpr InstructionInfo kInfos[] = {
     {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, 1},
     {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, 0},
     {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, 0},
-    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, 0},
+    {Instruction::AMX, true, true, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, 0},
     {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1},
     {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, 1},
     {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, 4},
@@ -91,8 +91,10 @@ static bool canMultiplyBytes(Operation *op) {
 }
 
 /// Pairs that fill tiles.
-static bool canMultiplyTiles(Operation *op) {
-  return canMultiplyPairs(op, /*sharesKeys=*/false) &&
+static bool canMultiplyTiles(Operation *op, bool sharesKeys) {
+  // A decode kernel packs rows of V.
+  AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
+  return canMultiplyPairs(op, /*sharesKeys=*/false) && (!sharesKeys || getMaps(op)[2].getResults().back() == column) &&
          getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
          getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
@@ -103,7 +105,7 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
     return get(getType(op, 0).isF32() ? Instruction::FMA : Instruction::MMA);
   if (sharesKeys && target.hasByteDot && canMultiplyBytes(op))
     return get(Instruction::Bytes);
-  if (!sharesKeys && isa<SdpaOp>(op) && target.hasTiles() && canMultiplyTiles(op))
+  if (!sharesKeys && isa<SdpaOp>(op) && target.hasTiles() && canMultiplyTiles(op, sharesKeys))
     return get(Instruction::AMX);
   // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
@@ -149,7 +151,7 @@ static constexpr Requirement kRequirements[] = {
      [](const TargetInfo &target) { return target.hasByteDot; },
      "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, without "
      "score_weight; write instruction = fma"},
-    {[](Operation *op, ScheduleAttr) { return canMultiplyTiles(op); },
+    {[](Operation *op, ScheduleAttr schedule) { return canMultiplyTiles(op, schedule.sharesKeys()); },
      [](const TargetInfo &target) { return target.hasTiles(); },
      "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
      "score_weight; write instruction = pairs or instruction = fma"},

@@ -123,6 +123,43 @@ func.func @few_rows(%q: tensor<4x64xbf16>, %k: tensor<1024x64xbf16>, %o: tensor<
   return %r : tensor<4x64xbf16>
 }
 
+// 16 heads that share one of K are the rows of a decode tile, which packs K and V on the fly.
+// CHECK-LABEL: func @group_of_16(
+//       CHECK:   #attn.decode<query_tile = 1, key_tile = 64, lanes = 16, block_queries = 1, instruction = amx, split_keys = 2048>
+func.func @group_of_16(%q: tensor<32x1x128xbf16>, %k: tensor<2x4096x128xbf16>, %o: tensor<32x1x128xbf16>) -> tensor<32x1x128xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<32x1x128xbf16>, tensor<2x4096x128xbf16>, tensor<2x4096x128xbf16>)
+      outs(%o : tensor<32x1x128xbf16>) -> tensor<32x1x128xbf16>
+  return %r : tensor<32x1x128xbf16>
+}
+
+// 8 heads times 2 queries.
+// CHECK-LABEL: func @group_times_queries(
+//       CHECK:   #attn.decode<query_tile = 2, key_tile = 64, {{.*}} instruction = amx
+func.func @group_times_queries(%q: tensor<32x2x128xbf16>, %k: tensor<4x4096x128xbf16>, %o: tensor<32x2x128xbf16>) -> tensor<32x2x128xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<32x2x128xbf16>, tensor<4x4096x128xbf16>, tensor<4x4096x128xbf16>)
+      outs(%o : tensor<32x2x128xbf16>) -> tensor<32x2x128xbf16>
+  return %r : tensor<32x2x128xbf16>
+}
+
+// 8 rows take as long as memory by other instructions.
+// CHECK-LABEL: func @group_of_8(
+//       CHECK:   #attn.decode<
+//   CHECK-NOT:   amx
+func.func @group_of_8(%q: tensor<32x1x128xbf16>, %k: tensor<4x4096x128xbf16>, %o: tensor<32x1x128xbf16>) -> tensor<32x1x128xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<32x1x128xbf16>, tensor<4x4096x128xbf16>, tensor<4x4096x128xbf16>)
+      outs(%o : tensor<32x1x128xbf16>) -> tensor<32x1x128xbf16>
+  return %r : tensor<32x1x128xbf16>
+}
+
+// Rows without heads in common are a prefill tile: of K nothing is packed.
+// CHECK-LABEL: func @rows_of_one_head(
+//       CHECK:   #attn.prefill<query_tile = 16, key_tile = 128, {{.*}} instruction = amx>
+func.func @rows_of_one_head(%q: tensor<8x16x128xbf16>, %k: tensor<8x4096x128xbf16>, %o: tensor<8x16x128xbf16>) -> tensor<8x16x128xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<8x16x128xbf16>, tensor<8x4096x128xbf16>, tensor<8x4096x128xbf16>)
+      outs(%o : tensor<8x16x128xbf16>) -> tensor<8x16x128xbf16>
+  return %r : tensor<8x16x128xbf16>
+}
+
 // Tiles are 32 columns of a head.
 // CHECK-LABEL: func @d80(
 //       CHECK:   #attn.prefill<

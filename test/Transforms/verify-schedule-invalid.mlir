@@ -97,7 +97,7 @@ func.func @square(%q: tensor<2x1x16xf32>, %k: tensor<2x64x16xf32>, %o: tensor<2x
 // An instruction of another kind of kernel.
 func.func @kind(%q: tensor<2x1x16xf32>, %k: tensor<2x64x16xf32>, %o: tensor<2x1x16xf32>) -> tensor<2x1x16xf32> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<2x1x16xf32>, tensor<2x64x16xf32>, tensor<2x64x16xf32>) outs(%o : tensor<2x1x16xf32>)
-      // expected-error @below {{expected instruction to be fma, pairs or bytes, found mma; write instruction = fma}}
+      // expected-error @below {{expected instruction to be fma, pairs, bytes or amx, found mma; write instruction = fma}}
       {schedule = #attn.decode<query_tile = 1, key_tile = 64, lanes = 8, block_queries = 8, instruction = mma>} -> tensor<2x1x16xf32>
   return %r : tensor<2x1x16xf32>
 }

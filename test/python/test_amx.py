@@ -59,8 +59,16 @@ PROBLEMS = {
     "b2 hq4 hkv1 sq129 sk400 d64 bf16 kv_lengths q_lengths": True,
     "hq2 sq300 sk600 d64 bf16 chunk=200 causal=top_left": True,
     "b2 hq4 hkv2 sq200 sk300 d64 bf16 kv=fp8 kv_lengths paged=16 window=90,0 align=bottom_right": True,
+    # Few queries of many heads on one of K: the rows of a decode tile.
+    "hq16 hkv1 sq1 sk203 d64 bf16 out=lse": True,
+    "b2 hq32 hkv2 sq1 sk113 d64 dv128 bf16 kv_lengths paged=16": True,
+    "hq16 hkv2 sq4 sk203 d64 bf16 causal=bottom_right layout=bshd": True,
+    "hq16 hkv1 sq2 sk2500 d32 bf16 kv=int8 kvscale=token": True,
+    "hq16 hkv1 sq1 sk65 d64 bf16 kv=fp8 softcap=2": True,
+    "hq16 hkv1 sq1 sk? d64 bf16": True,
     # By other instructions: few rows, heads that are no whole tiles.
     "hq2 sq1 sk203 d64 bf16": False,
+    "hq8 hkv1 sq1 sk203 d64 bf16": False,
     "hq2 sq113 sk203 d59 bf16": False,
     "hq2 sq113 sk203 d80 bf16": False,
     "hq2 sq113 sk0 d64 bf16": False,

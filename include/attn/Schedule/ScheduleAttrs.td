@@ -23,8 +23,9 @@ def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction
     * `fma`: multiply-add in the type of the accumulation, to which narrower elements are widened. On a GPU, f32.
     * `pairs`: pairs of bf16 (vdpbf16ps), also in kernels for gradients.
     * `bytes`: four bytes of int8 K and V beside a Q of 16 bits (vpdpbusd), in decode kernels.
-    * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels. Keys that are short of a whole tile are
-      multiplied as one, in which the rest of K has any value and the rest of V and of the weights is 0.
+    * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, and in decode kernels whose tiles have a
+      multiple of 16 rows. Keys that are short of a whole tile are multiplied as one, in which the rest of K has any
+      value and the rest of V and of the weights is 0.
     * `mma`: m16n8k16 of 16-bit inputs, on a GPU. `tf32`: m16n8k8 of rounded f32.
     * `wgmma`: m64nNk16 of 16-bit inputs by four warps, which read K and V from shared memory, on sm_90a. A warp has 16
       rows.

@@ -89,6 +89,8 @@ void attn::cpu::emitOutput(const DecodeTile &t, Value peak) {
   VectorBuilder &vb = t.vb;
   if (usesBytes(t))
     return emitByteOutput(t, peak);
+  if (usesTiles(t))
+    return emitTileOutput(t);
   int64_t block = getOutputBlock(t), rowsPerRound = block / getNumSegments(t);
   auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
     forEachKeyRow(vb, from, to, numRows,

@@ -84,6 +84,8 @@ static void emitScoresOf(const DecodeTile &t, Value first, int64_t count, Value 
 
 void attn::cpu::emitScores(const DecodeTile &t) {
   VectorBuilder &vb = t.vb;
+  if (usesTiles(t))
+    return emitTileScores(t);
   int64_t block = getKeyBlock(t);
   Value lastKey = getLastKey(t, block);
   forEachRowBlock(t, [&](Value first, int64_t count) {

@@ -55,9 +55,10 @@ DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
   numKeys = multiply(vb, getDomainSizes(b, step)[getNumBatchDims(step) + 1], keys.size());
   // The last block of keys may write up to one vector of scores beyond the last key.
   int64_t count = rows.getMaxCount();
-  int64_t pitch = llvm::alignTo(getMaxTileKeys(step) * keys.size(), vb.lanes);
+  int64_t pitch = llvm::alignTo(getMaxTileKeys(step) * keys.size(),
+                                std::max(vb.lanes, schedule.getInstruction().getInfo().keyMultiple));
   scores = weights = vb.stackBuffer({count, pitch});
-  if (usesPairs(*this))
+  if (usesPairs(*this) || usesTiles(*this))
     weights = vb.stackBuffer({count, pitch}, b.getBF16Type());
   if (!usesBytes(*this))
     return;
@@ -106,6 +107,8 @@ int64_t attn::cpu::getOutputBlock(const DecodeTile &t) {
 bool attn::cpu::usesBytes(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().depth == 4; }
 
 bool attn::cpu::usesPairs(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().depth == 2; }
+
+bool attn::cpu::usesTiles(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().keyMultiple > 1; }
 
 Value attn::cpu::getLastKey(const DecodeTile &t, int64_t block) {
   VectorBuilder &vb = t.vb;

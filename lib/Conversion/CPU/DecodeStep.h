@@ -1,7 +1,8 @@
 //===- DecodeStep.h - a decode tile accumulates one key tile ----*- C++ -*-===//
 //
 // DecodeStep.cpp goes over blocks of rows and keys, DecodeScores.cpp multiplies Q by K, DecodeSoftmax.cpp makes
-// weights of scores, DecodeOutput.cpp multiplies them by V, DecodeBytes.cpp does both products by integers.
+// weights of scores, DecodeOutput.cpp multiplies them by V, DecodeBytes.cpp does both products by integers,
+// DecodeTiles.cpp by AMX tiles.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -59,6 +60,8 @@ int64_t getOutputBlock(const DecodeTile &t);
 bool usesBytes(const DecodeTile &t);
 /// Products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys.
 bool usesPairs(const DecodeTile &t);
+/// Products by AMX tiles, also of pairs: DecodeTiles.cpp.
+bool usesTiles(const DecodeTile &t);
 
 // Keys and rows.
 /// Of the `k`-th key after the `row`-th ones of all segments: its row, and its segment.
@@ -114,6 +117,10 @@ mlir::Value emitByteProducts(const DecodeTile &t, mlir::Value first, int64_t cou
 /// Loads a vector of a row's products, from a key on.
 std::function<mlir::Value(mlir::Value key)> getScoresOfRow(const DecodeTile &t, mlir::Value row);
 void emitByteOutput(const DecodeTile &t, mlir::Value peak);
+
+// The same by AMX tiles, of all rows and keys.
+void emitTileScores(const DecodeTile &t);
+void emitTileOutput(const DecodeTile &t);
 
 mlir::LogicalResult lowerDecodeStep(mlir::RewriterBase &rewriter, OnlineStepOp step, const TargetInfo &target);
 

@@ -138,6 +138,27 @@ static LogicalResult verifyByteOperands(OnlineStepOp op) {
   return success();
 }
 
+/// Q, K and V of a tile as AMX tiles multiply them; those of 8 bits are widened.
+static LogicalResult verifyTileOperands(OnlineStepOp op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op), head = numBatch + 2;
+  for (auto [number, position] : {std::pair(0u, head), std::pair(1u, head), std::pair(2u, head + 1)}) {
+    Operand operand{op->getOperand(number), maps[number]};
+    Type type = getElementTypeOrSelf(operand.memref.getType());
+    if (!(type.isBF16() || (number > 0 && isQuantised(type))) || !operand.isInnermost(position) ||
+        domain[position] % TargetInfo::kTileDepth != 0)
+      return op.emitOpError("expected Q, K and V of bf16, or K and V of 8 bits, columns innermost, a multiple of ")
+             << TargetInfo::kTileDepth << ", for products by tiles, found " << operand.memref.getType()
+             << "; run attn-tile";
+  }
+  int64_t queries = domain[numBatch], heads = numBatch > 0 ? domain[numBatch - 1] : 1;
+  if (ShapedType::isDynamic(queries) || queries * heads % TargetInfo::kTileRows != 0 || !op.getMoreKeys().empty())
+    return op.emitOpError("expected keys of one segment and a static number of rows, a multiple of ")
+           << TargetInfo::kTileRows << ", for products by tiles";
+  return success();
+}
+
 LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   ScheduleAttr schedule = *op.getSchedule();
@@ -163,8 +184,8 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
   if (usesByteDot(op) && op.getQueryBytes().empty())
     return op.emitOpError("expected query_bytes for products of bytes; run attn-tile");
   SmallVector<AffineMap> maps = getMaps(op);
-  bool usesPairs = schedule.getInfo().depth == 2;
-  if (usesByteDot(op) && failed(verifyByteOperands(op)))
+  bool usesPairs = schedule.getInfo().depth == 2, usesTiles = schedule.getInfo().keyMultiple > 1;
+  if ((usesByteDot(op) && failed(verifyByteOperands(op))) || (usesTiles && failed(verifyTileOperands(op))))
     return failure();
   for (unsigned number = 0; usesPairs && number < 3; ++number) {
     Operand operand{op->getOperand(number), maps[number]};
@@ -173,7 +194,7 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
       return op.emitOpError("expected Q, K and V of bf16, columns innermost, for products of pairs, found ")
              << operand.memref.getType() << "; run attn-tile";
   }
-  if ((!usesPairs && getElementTypeOrSelf(op.getQuery().getType()) != type) ||
+  if ((!usesPairs && !usesTiles && getElementTypeOrSelf(op.getQuery().getType()) != type) ||
       !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
       !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
     return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";

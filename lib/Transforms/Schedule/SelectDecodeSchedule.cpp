@@ -131,6 +131,12 @@ static int64_t selectSplitKeys(SdpaOp op, int64_t heads, int64_t kvHeads, int64_
 double attn::getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &target) {
   int64_t lanes = schedule.getLanes(), groupSize = getGroupSize(op), heads = schedule.getHeadsOfGroup(groupSize),
           rows = schedule.getQueryTile() * heads, keys = schedule.getKeyBlock(rows);
+  if (schedule.getInfo().keyMultiple > 1) {
+    PrefillShape shape{rows, schedule.getKeyTile(), getStaticSize(op, DimKind::HeadSize),
+                       getStaticSize(op, DimKind::ValueSize), /*elementBytes=*/4};
+    shape.isPacked = true;
+    return groupSize / heads * getTiledCycles(shape, rows, target);
+  }
   Type keyType = getElementTypeOrSelf(op.getKey().getType());
   bool isWidened = !schedule.getInfo().takesNarrow && keyType != getAccumulationType(keyType);
   // Rounds over the columns of K and of V, in units of a prefill kernel's: only decode kernels have products of bytes,

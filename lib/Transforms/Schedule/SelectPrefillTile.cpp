@@ -111,6 +111,8 @@ double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const 
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
   double products = queryTile / lanes * (shape.headSize + shape.valueSize);
   double lines = double(shape.headSize + shape.valueSize) * shape.elementBytes / 2 / kLineBytes;
+  if (shape.isPacked) // K beside V
+    lines *= 2;
   return tiles * (products / (kProductsPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
                   queryTile / lanes * kSoftmaxCycles);
 }

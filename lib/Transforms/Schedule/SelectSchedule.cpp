@@ -58,6 +58,8 @@ static constexpr int64_t kTileShareOfL2 = 2;
 static constexpr int64_t kTiledRows = 128, kTiledKeys = 128;
 /// Rows of all heads that share one of K, at least. Fewer of them are memory-bound: a decode kernel reads K and V once.
 static constexpr int64_t kMinTiledRows = 16;
+/// What a step whose products and weights overlap takes of the cycles of their sequence (estimated, docs/Rationale.md).
+static constexpr double kOverlappedCycles = 0.77;
 /// Keys of its scores, and vectors of query rows, that are in registers at once.
 static constexpr int64_t kTiledBlock = 4;
 
@@ -163,7 +165,8 @@ static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queri
                                         /*overlap=*/rows % PrefillAttr::kUnitRows == 0 && keepsWeights(op),
                                         /*packFirst=*/isVisitedAgain(op, queries, rows))};
   if (!ShapedType::isDynamic(queries))
-    choice.cycles = getGroupSize(op) * getTiledCycles(shape, rows, target);
+    choice.cycles =
+        getGroupSize(op) * getTiledCycles(shape, rows, target) * (choice.schedule.getOverlap() ? kOverlappedCycles : 1);
   return choice;
 }
 
@@ -217,6 +220,25 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   return choice;
 }
 
+/// `decode` by the tile instruction of the target, where its rows fill tiles and this takes fewer cycles. Packing reads
+/// K and V line by line, which hardware prefetches.
+static DecodeAttr selectTiledDecode(SdpaOp op, DecodeAttr decode, const TargetInfo &target) {
+  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
+  AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op.getContext());
+  int64_t heads = decode.getHeadsOfGroup(getGroupSize(op)), rows = decode.getQueryTile() * heads;
+  if (instruction.getInfo().keyMultiple == 1 || rows % TargetInfo::kTileRows != 0 ||
+      getMaps(op)[2].getResults().back() != column)
+    return decode;
+  bool isPaged = op.getKey().getDefiningOp<GatherPagesOp>() != nullptr;
+  int64_t keyTile = isPaged ? decode.getKeyTile() : kKeyTile;
+  if (getTileStackBytes(op, rows, keyTile) > kMaxDecodeStackBytes)
+    return decode;
+  DecodeAttr tiled = DecodeAttr::get(op.getContext(), decode.getQueryTile(), keyTile, decode.getLanes(),
+                                     /*blockQueries=*/1, instruction, llvm::alignTo(decode.getSplitKeys(), keyTile),
+                                     /*prefetch=*/0, /*kvHeads=*/1, decode.getHeads());
+  return getDecodeCycles(op, tiled, target) < getDecodeCycles(op, decode, target) ? tiled : decode;
+}
+
 /// True where a decode kernel takes fewer cycles. A prefill kernel has whole vectors of rows of each head. A decode
 /// kernel has the rows there are, of all heads that share a head of K, and sums the lanes of each product.
 static bool isFaster(SdpaOp op, DecodeAttr decode, const std::optional<PrefillChoice> &prefill,
@@ -244,6 +266,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   std::optional<DecodeAttr> decode;
   if (!ShapedType::isDynamic(queries) && queries <= kMaxDecodeQueries)
     decode = selectDecodeSchedule(op, queries, target);
+  if (decode && target.hasTiles())
+    decode = selectTiledDecode(op, *decode, target);
   if (decode && isFaster(op, *decode, prefill, target))
     return ScheduleAttr(*decode);
   if (prefill)
