@@ -121,9 +121,13 @@ LogicalResult BackwardAttr::verify(EmitError emitError, int64_t queryTile, int64
                                        {"chunks", chunks, 1}})))
     return failure();
   Instruction value = instruction.getValue();
-  if (value != Instruction::FMA && value != Instruction::Pairs)
-    return emitError() << "expected instruction to be fma or pairs, found " << stringifyInstruction(value)
+  if (value != Instruction::FMA && value != Instruction::Pairs && value != Instruction::AMX)
+    return emitError() << "expected instruction to be fma, pairs or amx, found " << stringifyInstruction(value)
                        << "; write instruction = fma";
+  int64_t multiple = instruction.getInfo().keyMultiple;
+  if (queryTile % multiple != 0)
+    return emitError() << "expected query_tile to be a multiple of " << multiple << " with instruction = amx, found "
+                       << queryTile << "; write query_tile = " << llvm::alignTo(queryTile, multiple);
   if (blockRows * blockVectors > kMaxAccumulators)
     return emitError() << "expected block_rows times block_vectors to be at most " << kMaxAccumulators << ", found "
                        << blockRows << " times " << blockVectors << "; write block_rows = 6, block_vectors = 2";
@@ -131,6 +135,10 @@ LogicalResult BackwardAttr::verify(EmitError emitError, int64_t queryTile, int64
   if (keyTile % panel != 0)
     return emitError() << "expected key_tile to be a multiple of the " << panel << " keys of a panel, found " << keyTile
                        << "; write key_tile = " << llvm::alignTo(keyTile, panel);
+  if (panel % multiple != 0)
+    return emitError() << "expected panels of a multiple of " << multiple
+                       << " keys with instruction = amx, found lanes times block_vectors = " << panel
+                       << "; write lanes = 16, block_vectors = 2";
   return success();
 }
 

@@ -105,7 +105,7 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
     return get(getType(op, 0).isF32() ? Instruction::FMA : Instruction::MMA);
   if (sharesKeys && target.hasByteDot && canMultiplyBytes(op))
     return get(Instruction::Bytes);
-  if (!sharesKeys && isa<SdpaOp>(op) && target.hasTiles() && canMultiplyTiles(op, sharesKeys))
+  if (!sharesKeys && target.hasTiles() && canMultiplyTiles(op, sharesKeys))
     return get(Instruction::AMX);
   // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());

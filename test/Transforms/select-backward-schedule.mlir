@@ -2,6 +2,7 @@
 // where there are few heads. The number of threads is no part of it: it would change the order of sums.
 // RUN: attn-opt %s --attn-select-schedule=target=znver5 | FileCheck %s --check-prefixes=CHECK,ZEN
 // RUN: attn-opt %s --attn-select-schedule=target=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,AVX2
+// RUN: attn-opt %s --attn-select-schedule=target=sapphirerapids | FileCheck %s --check-prefixes=CHECK,TILES
 
 // CHECK-LABEL: func @eight_heads(
 //   ZEN: #attn.backward<query_tile = 96, key_tile = 128, lanes = 16, block_rows = 12, block_vectors = 2>
@@ -44,6 +45,7 @@ func.func @short(%q: tensor<3x1100x64xf32>, %k: tensor<1x1100x64xf32>, %l: tenso
 // CHECK-LABEL: func @bf16(
 //         ZEN: #attn.backward<query_tile = 36, key_tile = 32, lanes = 16, block_rows = 12, block_vectors = 2, instruction = pairs>
 //    AVX2-NOT: instruction = pairs
+//       TILES: #attn.backward<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 32, block_vectors = 2, instruction = amx>
 func.func @bf16(%q: tensor<30x64xbf16>, %l: tensor<30xf32>) -> (tensor<30x64xbf16>, tensor<30x64xbf16>, tensor<30x64xbf16>) {
   %r:3 = attn.sdpa_backward
       ins(%q, %q, %q, %q, %l, %q : tensor<30x64xbf16>, tensor<30x64xbf16>, tensor<30x64xbf16>, tensor<30x64xbf16>,

@@ -56,8 +56,18 @@ func.func @stack(%q: tensor<4x1024xf32>, %l: tensor<4xf32>) -> (tensor<4x1024xf3
 
 // -----
 
-// expected-error @below {{expected instruction to be fma or pairs, found amx; write instruction = fma}}
+// expected-error @below {{expected query_tile to be a multiple of 32 with instruction = amx, found 6; write query_tile = 32}}
 #s = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 6, block_vectors = 2, instruction = amx>
+
+// -----
+
+// expected-error @below {{expected panels of a multiple of 32 keys with instruction = amx, found lanes times block_vectors = 16; write lanes = 16, block_vectors = 2}}
+#s = #attn.backward<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 32, block_vectors = 1, instruction = amx>
+
+// -----
+
+// expected-error @below {{expected instruction to be fma, pairs or amx, found bytes; write instruction = fma}}
+#s = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 6, block_vectors = 2, instruction = bytes>
 
 // -----
 

@@ -66,6 +66,15 @@ PROBLEMS = {
     "hq16 hkv1 sq2 sk2500 d32 bf16 kv=int8 kvscale=token": True,
     "hq16 hkv1 sq1 sk65 d64 bf16 kv=fp8 softcap=2": True,
     "hq16 hkv1 sq1 sk? d64 bf16": True,
+    # Gradients: tails of rows and keys, groups, masks that rows differ in, one of them alone, both kinds of sums.
+    "hq1 sq64 sk64 d64 bf16 grad=q,k,v": True,
+    "b2 hq4 hkv2 sq40 sk75 d64 bf16 causal=bottom_right grad=q,k,v": True,
+    "hq2 sq80 sk40 d32 dv96 bf16 window=20,3 align=top_left grad=q,k,v": True,
+    "hq1 sq70 sk90 d64 bf16 bias=1,1,70,90 mask=1,1,70,90 softcap=2 grad=q,k,v,bias": True,
+    "b2 hq2 sq70 sk90 d64 bf16 layout=varlen causal=top_left grad=q,k,v": True,
+    "hq1 sq65 sk33 d64 bf16 dropout=0.3 grad=q,k,v": True,
+    "hq2 sq65 sk33 d64 bf16 grad=q": True,
+    "hq1 sq1024 sk1024 d32 bf16 causal=top_left grad=k,v": True,
     # By other instructions: few rows, heads that are no whole tiles.
     "hq2 sq1 sk203 d64 bf16": False,
     "hq8 hkv1 sq1 sk203 d64 bf16": False,

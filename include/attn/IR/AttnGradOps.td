@@ -127,7 +127,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
     dquery, whose tiles are rows of queries, and others for dkey and dvalue, whose tiles are rows of keys. `transposed` is
     K and V of a tile once more, as (head, key) and (value, key), 0 behind the last key: `attn-tile` packs them so that
     keys are the lanes of vectors. Where products are of pairs, these are pairs along head and value, and K in pairs
-    along keys follows, (key floordiv 2, head, key mod 2).
+    along keys follows, (key floordiv 2, head, key mod 2). Where products are of AMX tiles, Q and dout of the tile follow
+    as well, as (head, query) and (value, query).
 
     Domain: (batch…, query, key, head, value).
 

@@ -24,7 +24,7 @@ def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction
     * `pairs`: pairs of bf16 (vdpbf16ps), also in kernels for gradients.
     * `bytes`: four bytes of int8 K and V beside a Q of 16 bits (vpdpbusd), in decode kernels.
     * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, and in decode kernels whose tiles have a
-      multiple of 16 rows. Keys that are short of a whole tile are multiplied as one, in which the rest of K has any
+      multiple of 16 rows, and for gradients. Keys that are short of a whole tile are multiplied as one, in which the rest of K has any
       value and the rest of V and of the weights is 0.
     * `mma`: m16n8k16 of 16-bit inputs, on a GPU. `tf32`: m16n8k8 of rounded f32.
     * `wgmma`: m64nNk16 of 16-bit inputs by four warps, which read K and V from shared memory, on sm_90a. A warp has 16
@@ -123,7 +123,8 @@ def Attn_BackwardAttr : Attn_Schedule<"Backward", "backward"> {
     `query_tile` rows of Q and `key_tile` keys make one tile. The loop over key tiles is the outer one: the gradients of
     K and V of a tile stay in the cache, that of Q is added to in memory. The register kernels of the five products hold
     `block_rows` rows times `block_vectors` vectors of `lanes` keys (in the product with K, columns) as accumulators. So
-    many keys are a panel, of which `key_tile` has a whole number.
+    many keys are a panel, of which `key_tile` has a whole number. With `instruction = amx` a block is 32 rows by 32 keys
+    or columns, of which `query_tile` and panels have a whole number.
 
     A task is a batch index and a head of K. With `chunks` = N greater than 1, queries and keys are N chunks each, of
     whole tiles, and a task has one pair of chunks. Tasks run in N phases: in phase f, chunk c of the keys meets chunk
@@ -134,6 +135,7 @@ def Attn_BackwardAttr : Attn_Schedule<"Backward", "backward"> {
     #attn.backward<query_tile = 96, key_tile = 128, lanes = 8, block_rows = 6, block_vectors = 2>
     #attn.backward<query_tile = 96, key_tile = 128, lanes = 16, block_rows = 12, block_vectors = 2, instruction = pairs,
                    chunks = 8>
+    #attn.backward<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 32, block_vectors = 2, instruction = amx>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,

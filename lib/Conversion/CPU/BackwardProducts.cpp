@@ -21,7 +21,13 @@ static constexpr int64_t kTailRows = 4;
 BackwardProducts::BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, Value numRows)
     : vb(vb), vectors(schedule.getBlockVectors()), panelKeys(schedule.getPanelKeys()),
       blockRows(schedule.getBlockRows()), tailRows(std::min(kTailRows, schedule.getBlockRows())),
-      depth(schedule.getInfo().depth), numRows(numRows) {}
+      depth(schedule.getInfo().depth), numRows(numRows) {
+  if (schedule.getInfo().keyMultiple == 1)
+    return;
+  scratch = vb.stackBuffer({kTileBlock, kTileBlock});
+  blockRows = kTileBlock;
+  depth = 2;
+}
 
 Values BackwardProducts::multiply(int64_t rows, int64_t count, Value size, ValueRange init,
                                   function_ref<Value(int64_t, Value)> scalarAt,
@@ -78,6 +84,8 @@ void BackwardProducts::forEachRows(Value lower, Value upper, function_ref<void(V
 }
 
 void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value columns, Value target, int64_t size) {
+  if (usesTiles())
+    return emitRowProductByTiles(panel, rows, columns, target, size);
   outline([&] {
     Value last = vb.subtract(numRows, vb.index(1));
     forEachRows(panel.lower, panel.upper, [&](Value first, int64_t count, bool isWhole) {
@@ -96,6 +104,8 @@ void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value
 }
 
 void BackwardProducts::emitKeyProduct(const PanelRange &panel, Value rows, Value factors, Value sums, int64_t columns) {
+  if (usesTiles())
+    return emitKeyProductByTiles(panel, rows, factors, sums, columns);
   outline([&] {
     Value lower = vb.divide(panel.lower, depth), size = countPairs(vb.subtract(panel.upper, panel.lower));
     forEachBlock(vb, vb.b.getIndexAttr(columns), blockRows, {}, [&](Value first, int64_t count, ValueRange) {
@@ -137,6 +147,8 @@ Value BackwardProducts::isEmptyRow(Value lse) {
 
 void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Value sums, Value bounds, Value numPanels,
                                         Value keyCount, bool hasTail, int64_t columns) {
+  if (usesTiles())
+    return emitQueryProductByTiles(factors, keys, lse, sums, bounds, numPanels, columns);
   // Panels of columns outside: they stay in the first-level cache.
   auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, int64_t width) {
     int64_t count = llvm::divideCeil(width, vb.lanes);

@@ -22,15 +22,23 @@ struct PanelRange {
 
 /// Each product is a region of its own that attn-outline-regions makes a function: equal ones are one. With
 /// instruction = pairs, operands hold pairs of bf16 along the summed dimension, the pairs of vectors innermost:
-/// (pair, 2 * lane); those of rows lie in the rows.
+/// (pair, 2 * lane); those of rows lie in the rows. AMX tiles (BackwardTiles.cpp) take the same operands but for the
+/// rows of the products that have keys in their lanes, which are transposed, (column, row).
 class BackwardProducts {
 public:
   BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, mlir::Value numRows);
 
   /// Rows of a buffer of `rows` that blocks of rows may write, an even number.
-  int64_t getPaddedRows(int64_t rows) const { return llvm::alignTo(rows + tailRows, 2); }
+  int64_t getPaddedRows(int64_t rows) const {
+    return usesTiles() ? llvm::alignTo(rows, kTileBlock) : llvm::alignTo(rows + tailRows, 2);
+  }
   /// Rows that the first row of a panel is a multiple of: whole blocks and pairs.
   int64_t getRowMultiple() const { return blockRows % depth == 0 ? blockRows : blockRows * depth; }
+  /// Rows of a block.
+  int64_t getBlockRows() const { return blockRows; }
+  bool usesTiles() const { return scratch != nullptr; }
+  /// Rows, keys and columns of a block of tiles.
+  static constexpr int64_t kTileBlock = 32;
 
   /// target[i][j] = sum_d rows[i][d] columns[d][j], also of rows behind the last one, in whole blocks.
   void emitRowProduct(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target, int64_t size);
@@ -48,6 +56,15 @@ public:
   void emitIf(mlir::Value condition, llvm::function_ref<void()> body, llvm::function_ref<void()> otherwise = {});
 
 private:
+  void emitRowProductByTiles(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target,
+                             int64_t size);
+  void emitKeyProductByTiles(const PanelRange &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
+                             int64_t columns);
+  void emitQueryProductByTiles(mlir::Value factors, mlir::Value keys, mlir::Value lse, mlir::Value sums,
+                               mlir::Value bounds, mlir::Value numPanels, int64_t columns);
+  /// body(first) over [lower, upper), block by block.
+  void forEachTileBlock(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value)> body);
+
   void outline(llvm::function_ref<void()> body);
   /// body(first, rows, isWhole) over [lower, upper): whole blocks, then others, the last of which may go beyond.
   void forEachRows(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value, int64_t, bool)> body);
@@ -71,6 +88,7 @@ private:
   VectorBuilder &vb;
   int64_t vectors, panelKeys, blockRows, tailRows, depth;
   mlir::Value numRows;
+  mlir::Value scratch; ///< a block of sums; null without tiles
 };
 
 } // namespace attn::cpu

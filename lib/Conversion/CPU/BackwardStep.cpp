@@ -6,6 +6,7 @@
 //   dV^T += dO^T weight_mod(P), dK^T += Q^T G
 // and then dQ += G K. All five products are one register kernel: rows of scalars,
 // which are the tiles as they lie, times vectors of a panel (BackwardProducts.cpp).
+// With tiles of AMX the operands are those of pairs (BackwardTiles.cpp).
 // G of all panels is kept, P of one. A partial tile bounds its panels by
 // query_ranges. A gradient that the step does not have takes no product: without those of Q and K, the scores and
 // captured tensors, dW and G fall away, too.
@@ -28,12 +29,12 @@ namespace {
 struct StepForm {
   explicit StepForm(BackwardStepOp step)
       : schedule(cast<BackwardAttr>(*step.getSchedule())), vectors(schedule.getBlockVectors()),
-        panelKeys(schedule.getPanelKeys()), blockRows(schedule.getBlockRows()),
-        headSize(getStaticSize(step, DimKind::HeadSize)), valueSize(getStaticSize(step, DimKind::ValueSize)),
-        usesPairs(schedule.getInfo().depth == 2) {}
+        panelKeys(schedule.getPanelKeys()), headSize(getStaticSize(step, DimKind::HeadSize)),
+        valueSize(getStaticSize(step, DimKind::ValueSize)),
+        usesPairs(schedule.getInfo().queryLayout == OperandLayout::Pairs) {}
 
   BackwardAttr schedule;
-  int64_t vectors, panelKeys, blockRows, headSize, valueSize;
+  int64_t vectors, panelKeys, headSize, valueSize;
   bool usesPairs;
 };
 
@@ -61,14 +62,14 @@ public:
     if (form.usesPairs) {
       Type bf16 = b.getBF16Type();
       queryFactors = vb.stackBuffer({numPanels, rows, form.panelKeys}, bf16);
-      for (auto [sums, factors, pairs, rowsOf, columns] :
-           {std::tuple(step.getDvalue(), &paired.weights, &paired.dout, step.getDout(), form.valueSize),
-            std::tuple(step.getDkey(), &paired.gradients, &paired.query, step.getQuery(), form.headSize)})
+      for (auto [sums, factors, pairs, rowsOf, columns, number] :
+           {std::tuple(step.getDvalue(), &paired.weights, &paired.dout, step.getDout(), form.valueSize, 4),
+            std::tuple(step.getDkey(), &paired.gradients, &paired.query, step.getQuery(), form.headSize, 3)})
         if (sums) {
           *factors = vb.stackBuffer({rows / 2, 2 * form.panelKeys}, bf16);
-          *pairs = pairRows(rowsOf, columns);
+          *pairs = products.usesTiles() ? transposed[number] : pairRows(rowsOf, columns);
         }
-      for (Value &pairs : transposed)
+      for (Value &pairs : MutableArrayRef(transposed).take_front(3))
         pairs = vb.collapsePairs(pairs);
     }
     vb.loop(vb.index(0), panels, 1, {}, [&](Value panel, ValueRange) {
@@ -167,8 +168,10 @@ private:
     if (step.getQueryRanges().empty() || !step.getDquery())
       return;
     // Rows behind the last one, of its block, add nothing to dQ.
-    Value end = vb.minimum(
-        vb.multiply(vb.divide(vb.add(panel.upper, form.blockRows - 1), form.blockRows), form.blockRows), numRows);
+    Value end =
+        vb.minimum(vb.multiply(vb.divide(vb.add(panel.upper, products.getBlockRows() - 1), products.getBlockRows()),
+                               products.getBlockRows()),
+                   numRows);
     vb.loop(panel.upper, end, 1, {}, [&](Value row, ValueRange) {
       auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(queryFactors.getType()));
       for (int64_t v = 0; v < form.vectors; ++v)
@@ -197,6 +200,20 @@ private:
       emitRowPair(panel, row, /*hasOdd=*/false);
       return Values();
     });
+    if (products.usesTiles())
+      emitZeroPairs(panel);
+  }
+
+  /// What a block of tiles reads behind the last pair.
+  void emitZeroPairs(const Panel &panel) {
+    Value pairs = vb.divide(vb.add(panel.upper, 1), 2), block = vb.index(BackwardProducts::kTileBlock / 2);
+    Value end = arith::MulIOp::create(b, loc, arith::CeilDivUIOp::create(b, loc, pairs, block), block);
+    vb.loop(pairs, end, 1, {}, [&](Value pair, ValueRange) {
+      for (Value factors : {paired.weights, paired.gradients})
+        for (int64_t lane = 0; factors && lane < 2 * form.panelKeys; lane += 2 * vb.lanes)
+          vb.store(vb.zero(VectorType::get({2 * vb.lanes}, b.getBF16Type())), factors, {pair, vb.index(lane)});
+      return Values();
+    });
   }
 
   std::pair<Values, Values> emitRow(const Panel &panel, Value at) { return row.emit(panel, at, weights, gradients); }
@@ -208,12 +225,15 @@ private:
     if (hasOdd)
       std::tie(oddP, oddG) = emitRow(panel, vb.add(row, 1));
     Value pair = vb.divide(row, 2);
+    auto makePairs = [&](Value even, Value odd) {
+      return products.usesTiles() ? vb.makePairsByIntegers(even, odd) : vb.makePairs(even, odd);
+    };
     for (int64_t v = 0; v < form.vectors; ++v) {
       Values at = {pair, vb.index(2 * v * vb.lanes)};
       if (step.getDvalue())
-        vb.store(vb.makePairs(p[v], oddP[v]), paired.weights, at);
+        vb.store(makePairs(p[v], oddP[v]), paired.weights, at);
       if (step.getDkey())
-        vb.store(vb.makePairs(g[v], oddG[v]), paired.gradients, at);
+        vb.store(makePairs(g[v], oddG[v]), paired.gradients, at);
       if (!step.getDquery())
         continue;
       vb.store(vb.narrow(g[v]), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
@@ -246,10 +266,11 @@ LogicalResult attn::cpu::lowerBackwardStep(RewriterBase &rewriter, BackwardStepO
     return schedule ? failure()
                     : op.emitOpError("expected a schedule #attn.backward<…>; run attn-select-schedule and attn-tile");
   SmallVector<int64_t> domain = getStaticDomain(op);
-  bool usesPairs = schedule.getInfo().depth == 2;
+  bool usesPairs = schedule.getInfo().queryLayout == OperandLayout::Pairs;
+  size_t numTransposed = schedule.getInfo().keyMultiple > 1 ? 5 : usesPairs ? 3 : 2;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
-  if (getNumBatchDims(op) != 0 || op.getTransposed().size() != (usesPairs ? 3 : 2) ||
-      ShapedType::isDynamic(domain[2]) || ShapedType::isDynamic(domain[3]))
+  if (getNumBatchDims(op) != 0 || op.getTransposed().size() != numTransposed || ShapedType::isDynamic(domain[2]) ||
+      ShapedType::isDynamic(domain[3]))
     return op.emitOpError("expected the tile of one head, with K and V transposed beside them; run attn-tile");
   SmallVector<AffineMap> maps = getMaps(op);
   auto isForm = [&](Value memref, AffineMap map, unsigned row, unsigned column, Type type) {

@@ -166,6 +166,26 @@ LogicalResult attn::cpu::lowerGatherPages(RewriterBase &rewriter, GatherPagesOp 
   return success();
 }
 
+/// Zeros in pairs behind those of `rows` rows, where `pairs` has a static number of them.
+static void emitZeroPairs(VectorBuilder &vb, Value rows, Value pairs) {
+  auto type = cast<MemRefType>(pairs.getType());
+  int64_t rank = type.getRank(), count = type.getDimSize(rank - 3);
+  std::optional<int64_t> constant = getConstantIntValue(rows);
+  if (ShapedType::isDynamic(count) || (constant && llvm::divideCeil(*constant, 2) == uint64_t(count)))
+    return;
+  pairs = vb.collapsePairs(pairs);
+  vb.loop(vb.divide(vb.add(rows, 1), 2), vb.index(count), 1, {}, [&](Value pair, ValueRange) {
+    vb.loop(2 * type.getDimSize(rank - 2), 2, {}, [&](Value column, ValueRange) {
+      Values indices(rank - 1, vb.index(0));
+      indices[rank - 3] = pair;
+      indices[rank - 2] = column;
+      vb.store(vb.zero(VectorType::get({2}, vb.b.getBF16Type())), pairs, indices);
+      return Values();
+    });
+    return Values();
+  });
+}
+
 /// A copy that brings pairs of bf16 together: those of a row, transposed so that rows are lanes, or those of a column.
 static LogicalResult packPairs(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   SmallVector<AffineMap> maps = getMaps(op);
@@ -186,6 +206,7 @@ static LogicalResult packPairs(RewriterBase &rewriter, PackOp op, const TargetIn
   TransposeSide from = getSide(vb, input, numBatch);
   if (!isTransposed) {
     emitPairRows(vb, from, rows, op.getOutput(), columns);
+    emitZeroPairs(vb, rows, op.getOutput());
     rewriter.eraseOp(op);
     return success();
   }

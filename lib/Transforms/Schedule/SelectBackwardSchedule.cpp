@@ -16,6 +16,8 @@ static constexpr int64_t kManyRegisters = 32;
 static constexpr int64_t kBlockRows = 6, kBlockVectors = 2;
 /// The best tile of a sweep on 16 registers: 16 blocks of rows, 8 panels of keys.
 static constexpr int64_t kQueryTile = 96, kKeyTile = 128;
+/// Rows of both where tiles multiply: blocks of 32 rows, and the products of a block are as deep as the tile.
+static constexpr int64_t kTiledRows = 128;
 /// With fewer heads, queries and keys are chunks for so many tasks at a time. A chunk of so many queries is worth the
 /// packing of a key tile.
 static constexpr int64_t kTasks = 8, kChunkQueries = 512;
@@ -45,7 +47,11 @@ FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const Ta
   Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
   int64_t lanes = target.getLanes(type.getIntOrFloatBitWidth()), panel = lanes * kBlockVectors;
   int64_t rows = target.vectorRegisters >= kManyRegisters ? 2 * kBlockRows : kBlockRows;
-  int64_t queryTile = getTile(getStaticSize(op, DimKind::Query), rows, kQueryTile),
+  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
+  bool usesTiles = instruction.getInfo().keyMultiple > 1;
+  if (usesTiles)
+    rows = instruction.getInfo().keyMultiple;
+  int64_t queryTile = getTile(getStaticSize(op, DimKind::Query), rows, usesTiles ? kTiledRows : kQueryTile),
           keyTile = getTile(getStaticSize(op, DimKind::Key), panel, kKeyTile);
   // Large heads: smaller tiles, which a thread's stack holds.
   auto fits = [&] { return getBackwardStackBytes(op, queryTile, keyTile, panel) <= kMaxPrefillStackBytes; };
@@ -53,8 +59,8 @@ FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const Ta
     keyTile -= panel;
   while (!fits() && queryTile > rows)
     queryTile -= rows;
-  auto schedule = ScheduleAttr(BackwardAttr::get(op.getContext(), queryTile, keyTile, lanes, rows, kBlockVectors,
-                                                 selectInstruction(op, /*sharesKeys=*/false, target), getChunks(op)));
+  auto schedule = ScheduleAttr(
+      BackwardAttr::get(op.getContext(), queryTile, keyTile, lanes, rows, kBlockVectors, instruction, getChunks(op)));
   if (failed(schedule.verifyFor(op, &target)))
     return failure();
   return schedule;

@@ -35,6 +35,9 @@ static Value *find(const TaskShape &s, TileState &sums, StringRef name) {
   return found == s.gradients.end() ? nullptr : &sums[found - s.gradients.begin()];
 }
 
+/// The products are of tiles, whose operands are whole.
+static bool usesTiles(const TaskShape &s) { return s.schedule.getInfo().keyMultiple > 1; }
+
 /// True where the keys that a query keeps may depend on its head.
 static bool readsHead(Region &maskMod, unsigned numBatch) {
   // The only batch dimension is that of the heads.
@@ -146,6 +149,10 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
   };
   addRows("query", query);
   addRows("dout", dout);
+  SmallVector<Value> transposed = at.transposed;
+  if (usesTiles(s))
+    for (StringRef name : {"query", "dout"})
+      transposed.push_back(transposeCopy(b, s, tiles[name], s.schedule.getQueryTile()));
   DomainTile inTask = getInTask(b, s, at);
   for (StringRef name : {"log_sum", "bias", "mask"})
     if (s.getOperand(name))
@@ -161,7 +168,7 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
     written.push_back({&sum, getPart(b, s, inTask, sum, name)});
     tiles[name] = written.back().second;
   }
-  BackwardStepOp tiled = createBackwardTile(b, s, tiles, ArrayRef(sums).drop_front(s.gradients.size()), at.transposed);
+  BackwardStepOp tiled = createBackwardTile(b, s, tiles, ArrayRef(sums).drop_front(s.gradients.size()), transposed);
   if (isPartial) {
     cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
     buildPanelRanges(b, s, at, tiled);
@@ -235,7 +242,7 @@ static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
   Part key = getPart(b, s, at, s.step.getKey(), "key"), value = getPart(b, s, at, s.step.getValue(), "value");
   OpFoldResult count = at.sizes[s.keyPos()];
   int64_t keys = s.schedule.getKeyTile();
-  bool inPairs = s.schedule.getInfo().depth == 2;
+  bool inPairs = s.schedule.getInfo().queryLayout == OperandLayout::Pairs;
   at.key = inPairs ? key : copyRows(b, s, key, 1, 2, keys, count);
   bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // as K: they have one type
   at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
@@ -246,7 +253,8 @@ static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
   AffineExpr paired = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
   OpFoldResult pairs = affine::makeComposedFoldedAffineApply(b, s.loc, paired.ceilDiv(2), {count});
   at.transposed.push_back(packRows(b, s, key, 2, {int64_t(llvm::divideCeil(keys, 2)), s.getColumns(s.headPos()), 2},
-                                   {paired.floorDiv(2), column, paired % 2}, s.rowType, pairs));
+                                   {paired.floorDiv(2), column, paired % 2}, s.rowType,
+                                   usesTiles(s) ? OpFoldResult() : pairs));
 }
 
 static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at, TileState whole) {

@@ -150,6 +150,13 @@ Value attn::packRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigne
   return createPack(b, s.loc, rows.value, restrictToRows(b, rows.map, 1, column), space, target);
 }
 
+Value attn::transposeCopy(OpBuilder &b, const TaskShape &s, const Operand &rows, int64_t tileRows) {
+  SmallVector<int64_t> shape = {cast<RankedTensorType>(rows.value.getType()).getDimSize(1), tileRows};
+  Value space = createSpace(b, s.loc, shape, getAsIndexOpFoldResult(b.getContext(), shape), s.rowType);
+  return createPack(b, s.loc, rows.value, b.getMultiDimIdentityMap(2), space,
+                    {b.getAffineDimExpr(1), b.getAffineDimExpr(0)});
+}
+
 Value attn::writeRows(OpBuilder &b, const TaskShape &s, Value sums, const Part &part, unsigned column) {
   AffineExpr row = b.getAffineDimExpr(0), other = b.getAffineDimExpr(1);
   int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(0);

@@ -99,6 +99,8 @@ Operand copyRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsig
 mlir::Value packRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column,
                      llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<mlir::AffineExpr> target, mlir::Type elementType,
                      mlir::OpFoldResult used = {});
+/// `rows` of copyRows as (column, row) of a whole tile of `tileRows`, 0 behind the last row.
+mlir::Value transposeCopy(mlir::OpBuilder &b, const TaskShape &s, const Operand &rows, int64_t tileRows);
 /// `sums` of a key tile, (column, key), into their place, `part`.
 mlir::Value writeRows(mlir::OpBuilder &b, const TaskShape &s, mlir::Value sums, const Part &part, unsigned column);
 /// A region in the positions of a tile, which has no batch dimensions.
