@@ -70,6 +70,7 @@ PROBLEMS = {
     "hq1 sq64 sk64 d64 bf16 grad=q,k,v": True,
     "b2 hq4 hkv2 sq40 sk75 d64 bf16 causal=bottom_right grad=q,k,v": True,
     "hq2 sq80 sk40 d32 dv96 bf16 window=20,3 align=top_left grad=q,k,v": True,
+    "hq1 sq203 sk203 d32 bf16 window=20,3 align=top_left grad=q,k,v": True,
     "hq1 sq70 sk90 d64 bf16 bias=1,1,70,90 mask=1,1,70,90 softcap=2 grad=q,k,v,bias": True,
     "b2 hq2 sq70 sk90 d64 bf16 layout=varlen causal=top_left grad=q,k,v": True,
     "hq1 sq65 sk33 d64 bf16 dropout=0.3 grad=q,k,v": True,
