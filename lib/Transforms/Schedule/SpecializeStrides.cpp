@@ -54,7 +54,8 @@ static LogicalResult specializeStrides(RewriterBase &rewriter, SdpaOp op, const 
   if (failed(chosen))
     return failure();
   int64_t queries = getStaticSize(op, DimKind::Query);
-  if (!isa<DecodeAttr>(*chosen))
+  // Tiles take the keys of one head at a time.
+  if (!isa<DecodeAttr>(*chosen) || chosen->getInfo().keyMultiple > 1)
     return success();
   std::optional<DecodeAttr> together = selectDecodeSchedule(op, queries, target, /*isSideBySide=*/true),
                             apart = selectDecodeSchedule(op, queries, target, /*isSideBySide=*/false);
