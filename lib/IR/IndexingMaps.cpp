@@ -105,6 +105,15 @@ bool isPaired(AffineMap map, unsigned position) {
   return llvm::count(map.getResults(), dim.floorDiv(2)) == 1 && llvm::count(map.getResults(), dim % 2) == 1;
 }
 
+int64_t getNumParts(Value operand, AffineMap map) {
+  if (!getElementTypeOrSelf(operand.getType()).isBF16())
+    return 1;
+  for (auto [expr, size] : llvm::zip_equal(map.getResults(), cast<ShapedType>(operand.getType()).getShape()))
+    if (isa<AffineConstantExpr>(expr) && size > 1 && size <= kMaxElementParts)
+      return size;
+  return 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//

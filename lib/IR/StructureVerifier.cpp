@@ -58,13 +58,22 @@ bool takesPairs(Operation *op, const OperandSpec &spec) {
          (isa<PackOp>(op) && spec.name == "output");
 }
 
-/// C1: a result is d, d floordiv G (SharedHead), d floordiv 2 and d mod 2 (pairs), or 0 (SharedHead and Broadcast).
-LogicalResult verifyMapResult(Operation *op, AffineMap map, AffineExpr expr, const OperandSpec &spec) {
+/// Operands that tiles multiply in parts: Q, K and V, and what packs them so.
+bool hasParts(Operation *op, Value operand, AffineMap map, const OperandSpec &spec) {
+  return (isa<PackOp>(op) ||
+          (isa<OnlineStepOp>(op) && (spec.name == "query" || spec.name == "key" || spec.name == "value"))) &&
+         getNumParts(operand, map) > 1;
+}
+
+/// C1: a result is d, d floordiv G (SharedHead), d floordiv 2 and d mod 2 (pairs), or 0 (SharedHead and Broadcast, and
+/// parts).
+LogicalResult verifyMapResult(Operation *op, Value operand, AffineMap map, AffineExpr expr, const OperandSpec &spec) {
   if (isa<AffineDimExpr>(expr))
     return success();
   auto constant = dyn_cast<AffineConstantExpr>(expr);
   if (constant && constant.getValue() == 0 &&
-      (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead))
+      (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead ||
+       hasParts(op, operand, map, spec)))
     return success();
   auto group = dyn_cast<AffineBinaryOpExpr>(expr);
   bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
@@ -114,7 +123,7 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
     return op->emitOpError("C1: expected ")
            << spec.name << " to have " << map.getNumResults() << " dimensions, found " << operand.getType();
   for (AffineExpr expr : map.getResults())
-    if (failed(verifyMapResult(op, map, expr, spec)))
+    if (failed(verifyMapResult(op, operand, map, expr, spec)))
       return failure();
   if (failed(verifyNoForeignDim(op, map, spec)))
     return failure();
@@ -149,6 +158,7 @@ LogicalResult verifyWholeGroups(Operation *op, AffineExpr expr, const OperandSpe
 /// C2, C3, C7: sizes agree.
 LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const OperandSpec &spec,
                           ArrayRef<int64_t> domain) {
+  bool mayBeParts = hasParts(op, operand, map, spec);
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
     int64_t found = getShaped(operand).getShape()[i];
     if (ShapedType::isDynamic(found)) {
@@ -157,7 +167,7 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
       continue;
     }
     if (isa<AffineConstantExpr>(expr)) {
-      if (found != 1)
+      if (found != 1 && !std::exchange(mayBeParts, false))
         return op->emitOpError("C7: expected dimension ")
                << i << " of " << spec.name << " to have size 1, as its map broadcasts it, found " << found;
       continue;

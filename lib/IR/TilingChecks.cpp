@@ -135,6 +135,9 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
   for (AffineMap map : getMaps(op))
     if (failed(checkGroups(op, map, offsets, sizes)))
       return failure();
+  for (auto [operand, map] : llvm::zip(op->getOperands(), getMaps(op)))
+    if (isa<OnlineStepOp, PackOp>(op) && getNumParts(operand, map) > 1)
+      return op->emitOpError("cannot be tiled: its operands are parts of elements; tile before packing them");
   // Behind the groups: pairs say more of what to do.
   if (auto pack = dyn_cast<PackOp>(op); pack && mayPadRows(pack))
     return op->emitOpError("cannot be tiled where it pads its rows, which are no tile's: expected as many rows of the "

@@ -82,6 +82,14 @@ int64_t attn::getTileStackBytes(Operation *op, int64_t rows, int64_t keyTile) {
   return rows * columns * (type.getIntOrFloatBitWidth() / 8);
 }
 
+int64_t attn::getNumParts(Type type) { return type.isF32() ? kMaxElementParts : type.isF16() ? 2 : 1; }
+
+int64_t attn::getPartsBytes(Operation *op, int64_t queryTile, int64_t keyTile, int64_t parts) {
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  constexpr int64_t kPartBytes = 2;
+  return parts == 1 ? 0 : parts * kPartBytes * ((queryTile + keyTile) * headSize + keyTile * valueSize);
+}
+
 bool attn::canShareKeyLoop(Operation *op, int64_t kvHeads) {
   unsigned numBatch = getNumBatchDims(op);
   int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
@@ -125,13 +133,14 @@ static LogicalResult verifyCPUOp(Operation *op, ScheduleAttr schedule, const Tar
 
 LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
                                   int64_t blockRows, int64_t blockVectors, InstructionAttr instruction,
-                                  int64_t prefetch, bool overlap, bool packFirst) {
+                                  int64_t prefetch, bool overlap, bool packFirst, int64_t parts) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"lanes", lanes, 1},
                                        {"block_rows", blockRows, 1},
                                        {"block_vectors", blockVectors, 1},
-                                       {"prefetch", prefetch, 0}})))
+                                       {"prefetch", prefetch, 0},
+                                       {"parts", parts, 1}})))
     return failure();
   const InstructionInfo &info = instruction.getInfo();
   if (!info.isForPrefill)
@@ -150,6 +159,12 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
   if (overlap && info.valueLayout != OperandLayout::Columns)
     return emitError() << "expected instruction to be amx with overlap = true, found "
                        << stringifyInstruction(instruction.getValue()) << "; write overlap = false";
+  if (parts > kMaxElementParts)
+    return emitError() << "expected parts to be a number from 1 to " << kMaxElementParts << ", found " << parts
+                       << "; write parts = " << kMaxElementParts;
+  if (parts > 1 && info.valueLayout != OperandLayout::Columns)
+    return emitError() << "expected instruction to be amx with parts = " << parts << ", found "
+                       << stringifyInstruction(instruction.getValue()) << "; write parts = 1";
   if (overlap && queryTile % kUnitRows != 0)
     return emitError() << "expected query_tile to be a multiple of " << kUnitRows << " with overlap = true, found "
                        << queryTile
@@ -157,6 +172,8 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
   if (packFirst && info.valueLayout != OperandLayout::Columns)
     return emitError() << "expected instruction to be amx with pack_first = true, found "
                        << stringifyInstruction(instruction.getValue()) << "; write pack_first = false";
+  if (packFirst && parts > 1)
+    return emitError() << "expected parts = 1 with pack_first = true, found " << parts << "; write pack_first = false";
   return success();
 }
 
@@ -164,8 +181,29 @@ LogicalResult PrefillAttr::verifyTarget(Operation *op, Type sum, const TargetInf
   return verifyCPUTarget(op, *this, sum, target);
 }
 
+/// Of a tile instruction: the parts that the element type has.
+static LogicalResult verifyParts(Operation *op, PrefillAttr schedule) {
+  Type type = getElementTypeOrSelf(op->getOperand(0).getType());
+  int64_t parts = schedule.getParts(), wanted = getNumParts(type);
+  if (schedule.getInfo().valueLayout != OperandLayout::Columns || parts == wanted || (type.isF32() && parts == 2))
+    return success();
+  return op->emitOpError("schedule: expected parts to be ")
+         << wanted << (type.isF32() ? " or 2" : "") << " for instruction = amx and a Q of " << type << ", found "
+         << parts << "; write parts = " << wanted;
+}
+
+/// Q, K and V of a tile in parts.
+static LogicalResult verifyPartsStack(Operation *op, PrefillAttr schedule) {
+  int64_t bytes = getPartsBytes(op, schedule.getQueryTile(), schedule.getKeyTile(), schedule.getParts());
+  if (bytes <= kMaxPrefillStackBytes)
+    return success();
+  return op->emitOpError("schedule: expected query_tile and key_tile of at most ")
+         << kMaxPrefillStackBytes << " bytes of parts of Q, K and V, found " << schedule.getQueryTile() << " and "
+         << schedule.getKeyTile() << " that need " << bytes << "; write smaller ones";
+}
+
 LogicalResult PrefillAttr::verifyFor(Operation *op, const TargetInfo *target) const {
-  if (failed(verifyCPUOp(op, *this, target)))
+  if (failed(verifyCPUOp(op, *this, target)) || failed(verifyParts(op, *this)) || failed(verifyPartsStack(op, *this)))
     return failure();
   return verifyStack(op, *this, getQueryTile(), kMaxPrefillStackBytes);
 }

@@ -53,10 +53,11 @@ static Type getGradientOfOutput(Operation *op) {
       [](auto backward) { return getElementTypeOrSelf(backward.getDout().getType()); });
 }
 
-/// Pairs of bf16 that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
-static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
-  for (unsigned i : {0u, 1u, 2u})
-    if (Type type = getType(op, i); !type.isBF16() && (i == 0 || sharesKeys || !isQuantised(type)))
+/// Pairs of elements of Q's type that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits in it, which is
+/// exact.
+static bool haveFormOfPairs(Operation *op, bool sharesKeys) {
+  for (unsigned i : {1u, 2u})
+    if (Type type = getType(op, i); type != getType(op, 0) && (sharesKeys || !isQuantised(type)))
       return false;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize);
   if (hasScoreWeight(op) || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
@@ -72,6 +73,10 @@ static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
   }
   return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
                       [&](AffineMap map) { return map.getResults().back() == head; });
+}
+
+static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
+  return getType(op, 0).isBF16() && haveFormOfPairs(op, sharesKeys);
 }
 
 /// Q of 16 bits, rounded to 16-bit integers, times bytes of K; the weights likewise times V. Rows of K and V must be
@@ -90,11 +95,15 @@ static bool canMultiplyBytes(Operation *op) {
   return !hasScoreWeight(op) && liesTogether(DimKind::HeadSize, 1) && liesTogether(DimKind::ValueSize, 2);
 }
 
-/// Pairs that fill tiles.
+/// Pairs that fill tiles, of bf16 or, in prefill kernels, of parts.
 static bool canMultiplyTiles(Operation *op, bool sharesKeys) {
+  Type type = getType(op, 0);
+  bool takesParts = !sharesKeys && !isa<SdpaBackwardOp, BackwardStepOp>(op);
+  if (!type.isBF16() && !(takesParts && (type.isF16() || type.isF32())))
+    return false;
   // A decode kernel packs rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
-  return canMultiplyPairs(op, /*sharesKeys=*/false) && (!sharesKeys || getMaps(op)[2].getResults().back() == column) &&
+  return haveFormOfPairs(op, /*sharesKeys=*/false) && (!sharesKeys || getMaps(op)[2].getResults().back() == column) &&
          getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
          getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
@@ -153,8 +162,8 @@ static constexpr Requirement kRequirements[] = {
      "score_weight; write instruction = fma"},
     {[](Operation *op, ScheduleAttr schedule) { return canMultiplyTiles(op, schedule.sharesKeys()); },
      [](const TargetInfo &target) { return target.hasTiles(); },
-     "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
-     "score_weight; write instruction = pairs or instruction = fma"},
+     "a Q of bf16, f16 or f32, and K and V of that type or 8 bits, of head sizes that are multiples of 32 and innermost, "
+     "without score_weight; write instruction = pairs or instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); }, isGpu,
      "a Q of 16 bits; write instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return getType(op, 0).isF32(); }, isGpu, "a Q of f32; write instruction = mma"},

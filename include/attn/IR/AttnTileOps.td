@@ -199,6 +199,12 @@ def Attn_PackOp : Attn_StructuredOp<"pack"> {
     The output may hold one dimension in pairs, as two results of its map, `d floordiv 2` and `d mod 2`: the layout that
     products of pairs of bf16 take (`instruction = pairs`); what an odd size leaves of the last pair is 0.
 
+    An output of bf16 may hold 2 or 3 parts of each element of an input without, in a dimension for which its map has 0
+    (`parts` of `#attn.prefill`): the upper 8 bits of the significand, those of what is left, and so on, the last part
+    rounded. A part has the sign of its element and is 0 only if that is, and those of an infinity are infinities: the
+    sum of products of parts is infinite or NaN where the product is. Beside an input with parts, part p of the output
+    is a copy of part p.
+
     * C1, C2: as for `attn.scores`, but that output may have more query rows than input.
     * C4: input and output are floating point or have one element type; or input is i8 and output floating point, an
       integer widened; or input is i1 and output is i8, a boolean as a byte, 0 or 1.

@@ -89,6 +89,11 @@ std::optional<unsigned> getPairedDim(mlir::AffineExpr expr, unsigned numBatch);
 /// True where `map` holds dimension `position` in pairs.
 bool isPaired(mlir::AffineMap map, unsigned position);
 
+/// Parts of bf16 that add up to an element: `operand` has them in a dimension for which its map has 0. 1 for others.
+int64_t getNumParts(mlir::Value operand, mlir::AffineMap map);
+/// So many hold any f32.
+constexpr int64_t kMaxElementParts = 3;
+
 /// Static sizes of the iteration domain, kDynamic where none is known.
 llvm::SmallVector<int64_t> getStaticDomain(mlir::Operation *op);
 int64_t getStaticSize(mlir::Operation *op, DimKind kind);

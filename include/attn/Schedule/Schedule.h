@@ -31,6 +31,10 @@ mlir::LogicalResult verifyInstruction(mlir::Operation *op, const InstructionInfo
 /// limits of a prefill and of a decode kernel.
 int64_t getTileStackBytes(mlir::Operation *op, int64_t rows, int64_t keyTile);
 constexpr int64_t kMaxPrefillStackBytes = 1024 * 1024, kMaxDecodeStackBytes = 512 * 1024;
+/// Parts of bf16 that a tile instruction makes of an element of Q, K and V (`parts` of #attn.prefill), and the bytes of
+/// those of a tile; 0 where there is one part.
+int64_t getNumParts(mlir::Type type);
+int64_t getPartsBytes(mlir::Operation *op, int64_t queryTile, int64_t keyTile, int64_t parts);
 /// True if a decode tile of an sdpa or online_step may have `kvHeads` heads of K: it divides the number of heads, and
 /// all of them visit the same keys.
 bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);

@@ -23,9 +23,9 @@ def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction
     * `fma`: multiply-add in the type of the accumulation, to which narrower elements are widened. On a GPU, f32.
     * `pairs`: pairs of bf16 (vdpbf16ps), also in kernels for gradients.
     * `bytes`: four bytes of int8 K and V beside a Q of 16 bits (vpdpbusd), in decode kernels.
-    * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, and in decode kernels whose tiles have a
-      multiple of 16 rows, and for gradients. Keys that are short of a whole tile are multiplied as one, in which the rest of K has any
-      value and the rest of V and of the weights is 0.
+    * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, of wider elements as `parts` of bf16, in decode
+      kernels whose tiles have a multiple of 16 rows, and for gradients. Keys that are short of a whole tile are
+      multiplied as one, in which the rest of K has any value and the rest of V and of the weights is 0.
     * `mma`: m16n8k16 of 16-bit inputs, on a GPU. `tf32`: m16n8k8 of rounded f32.
     * `wgmma`: m64nNk16 of 16-bit inputs by four warps, which read K and V from shared memory, on sm_90a. A warp has 16
       rows.
@@ -68,16 +68,23 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
     size, and so is K where it is widened or gathered. Without, each query tile packs what it visits. Only
     `instruction = amx` has it.
 
+    With `parts` = N, 2 or 3, tiles multiply wider elements as the sum of N parts of bf16 that add up to them: of f16
+    always 2, of f32 3, which are exact, or 2 of 16 bits together. A product is the sum of those of parts i and j with
+    i + j < N, 3 or 6 in all. f32 of 3 parts (bf16x6) is as exact as `instruction = fma`, so that it is policy; of 2
+    (bf16x3) it is not, and is a choice by hand, as `tf32` is on a GPU.
+
     ```mlir
     #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>
     #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx,
                   overlap = true, pack_first = true>
+    #attn.prefill<query_tile = 128, key_tile = 128, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx,
+                  overlap = true, parts = 3>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,
                         "int64_t":$block_vectors, Attn_DefaultFMA:$instruction, Attn_Default<"0">:$prefetch,
                         DefaultValuedParameter<"bool", "false">:$overlap,
-                        DefaultValuedParameter<"bool", "false">:$pack_first);
+                        DefaultValuedParameter<"bool", "false">:$pack_first, Attn_Default<"1">:$parts);
   let extraClassDeclaration = [{
     /// Query rows of a unit of a step whose parts overlap.
     static constexpr int64_t kUnitRows = 32;

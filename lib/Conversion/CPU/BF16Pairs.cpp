@@ -16,6 +16,17 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
+/// What a part is of its element where no bits are left for it: by it, a product with infinity is no NaN.
+static constexpr double kTinyPart = 0x1p-40;
+
+/// An integer, or one in all lanes.
+static Value getConstant(VectorBuilder &vb, Type type, int32_t value) {
+  TypedAttr number = vb.b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    number = DenseElementsAttr::get(vector, value);
+  return arith::ConstantOp::create(vb.b, vb.loc, number);
+}
+
 static VectorType getPairsType(VectorBuilder &vb) { return VectorType::get({2 * vb.lanes}, vb.b.getBF16Type()); }
 
 Value VectorBuilder::collapsePairs(Value memref) {
@@ -56,17 +67,57 @@ Value VectorBuilder::makePairs(Value even, Value odd) {
 
 Value VectorBuilder::makePairsByIntegers(Value even, Value odd) {
   auto bits = VectorType::get({lanes}, b.getI32Type());
-  auto constant = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, value));
-  };
   // A bf16 is the upper half of a float: plus half of its last bit, and the other half cut off.
   auto round = [&](Value x) -> Value {
-    return arith::AddIOp::create(b, loc, vector::BitCastOp::create(b, loc, bits, x), constant(0x8000));
+    return arith::AddIOp::create(b, loc, vector::BitCastOp::create(b, loc, bits, x), getConstant(*this, bits, 0x8000));
   };
-  Value low = arith::ShRUIOp::create(b, loc, round(even), constant(16));
+  return joinPairs(round(even), round(odd));
+}
+
+Value VectorBuilder::joinPairs(Value even, Value odd) {
+  auto bits = VectorType::get({lanes}, b.getI32Type());
+  Value low = arith::ShRUIOp::create(b, loc, even, getConstant(*this, bits, 16));
   // mask ? odd : even, bit by bit. LLVM would make a permutation of two registers of it, which takes two cycles.
-  Value pairs = assembly(bits, {low, round(odd), constant(~0xffff)}, "vpternlogd $$0xd8, $3, $2, $0", "=v,0,v,v");
+  Value pairs =
+      assembly(bits, {low, odd, getConstant(*this, bits, ~0xffff)}, "vpternlogd $$0xd8, $3, $2, $0", "=v,0,v,v");
   return vector::BitCastOp::create(b, loc, getPairsType(*this), pairs);
+}
+
+Values VectorBuilder::splitParts(Value value, int64_t parts) {
+  Values result;
+  Type type = value.getType(), bits = b.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    bits = vector.clone(bits);
+  auto toBits = [&](Value x) -> Value { return arith::BitcastOp::create(b, loc, bits, x); };
+  auto constant = [&](double x) -> Value {
+    TypedAttr number = b.getF32FloatAttr(x);
+    if (auto vector = dyn_cast<VectorType>(type))
+      number = DenseElementsAttr::get(vector, float(x));
+    return arith::ConstantOp::create(b, loc, number);
+  };
+  Value upperHalf = getConstant(*this, bits, ~0xffff), zero = constant(0), tiny = constant(kTinyPart);
+  for (int64_t part = 0; part + 1 < parts; ++part) {
+    // Cut off, it has the sign of the value, and so has the rest.
+    Value upper = arith::AndIOp::create(b, loc, toBits(value), upperHalf);
+    result.push_back(upper);
+    Value rest = arith::SubFOp::create(b, loc, value, arith::BitcastOp::create(b, loc, type, upper));
+    // In the place of no rest, and of one that is NaN as the value is infinite or NaN: a number that adds nothing to
+    // others, an infinity or NaN.
+    Value isSome = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, rest, zero);
+    value = select(isSome, rest, arith::MulFOp::create(b, loc, value, tiny));
+  }
+  result.push_back(arith::AddIOp::create(b, loc, toBits(value), getConstant(*this, bits, 0x8000)));
+  return result;
+}
+
+Value VectorBuilder::getUpperHalf(Value bits) {
+  Type half = b.getI16Type(), type = b.getBF16Type();
+  if (auto vector = dyn_cast<VectorType>(bits.getType())) {
+    half = vector.clone(half);
+    type = vector.clone(type);
+  }
+  Value shifted = arith::ShRUIOp::create(b, loc, bits, getConstant(*this, bits.getType(), 16));
+  return arith::BitcastOp::create(b, loc, type, arith::TruncIOp::create(b, loc, half, shifted));
 }
 
 Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {

@@ -58,6 +58,13 @@ void attn::cpu::emitWeights(const PrefillTile &t, LaneCode &laneCode, Value firs
     return vb.store(weight, t.scores, getScoreIndices(t, first, block, v));
   // The last of an odd number of keys has 0 beside it.
   Value odd = keys == 2 ? emitWeight(vb.add(first, 1)) : vb.splat(0);
+  if (int64_t parts = t.schedule.getParts(); parts > 1) {
+    Values evens = vb.splitParts(weight, parts), odds = vb.splitParts(odd, parts);
+    for (auto [part, even, odd] : llvm::enumerate(evens, odds))
+      vb.store(vb.joinPairs(even, odd), t.pairs.weights,
+               getWeightIndices(t, vb.divide(first, 2), block, v, int64_t(part)));
+    return;
+  }
   // A row in which a weight is NaN has a sum of NaN, whatever becomes of that weight; of one that is NaN only behind
   // weight_mod the sum knows nothing.
   bool byIntegers = usesTiles(t) && !laneCode.modifiesWeights();
@@ -81,10 +88,12 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
   Values maxima = emitRescaleFactors(t, laneCode, block, oldMax, newMax);
   // A tile instruction multiplies the weights of all keys of a tile.
   if (usesTiles(t) && getConstantIntValue(t.numKeys) != t.sizes.keys) {
-    Value zeros = vb.zero(VectorType::get({2 * vb.lanes}, getWeightType(t)));
+    auto type = cast<MemRefType>(t.pairs.weights.getType());
+    Value zeros = vb.zero(VectorType::get({2 * vb.lanes}, type.getElementType()));
     vb.loop(vb.divide(vb.add(t.keyCount, 1), 2), vb.index(t.sizes.keys / 2), 1, {}, [&](Value pair, ValueRange) {
-      for (int64_t v = 0; v < block.vectors; ++v)
-        vb.store(zeros, t.pairs.weights, getWeightIndices(t, pair, block, v));
+      for (int64_t part = 0; part < t.schedule.getParts(); ++part)
+        for (int64_t v = 0; v < block.vectors; ++v)
+          vb.store(zeros, t.pairs.weights, getWeightIndices(t, pair, block, v, part));
       return Values();
     });
   }

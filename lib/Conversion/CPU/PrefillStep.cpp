@@ -37,7 +37,11 @@ static PrefillSizes getSizes(OnlineStepOp step) {
 
 static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode) {
   std::optional<double> scale = laneCode.getOnlyScale();
-  return usesTiles(t) && scale && *scale > 0 && *scale * std::numbers::log2e <= 1 ? scale : std::nullopt;
+  // m log2 e is rounded as a score is, but not as those of the next tile: more than parts of f32 are.
+  return usesTiles(t) && t.schedule.getParts() < kMaxElementParts && scale && *scale > 0 &&
+                 *scale * std::numbers::log2e <= 1
+             ? scale
+             : std::nullopt;
 }
 
 PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode)
@@ -66,12 +70,16 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &l
   if (!usesPairs(*this))
     return;
   pairs.query = vb.collapsePairs(query.memref);
+  Type rowType = getElementTypeOrSelf(value.memref.getType());
   if (!usesTiles(*this))
     pairs.value = vb.collapsePairs(value.memref);
-  pairs.weights = vb.stackBuffer({places * int64_t(llvm::divideCeil(sizes.keys, 2)), 2 * width}, getWeightType(*this));
+  pairs.weights =
+      vb.stackBuffer({schedule.getParts() * places * int64_t(llvm::divideCeil(sizes.keys, 2)), 2 * width}, rowType);
 }
 
 FloatType attn::cpu::getWeightType(const PrefillTile &t) {
+  if (t.schedule.getParts() > 1)
+    return t.vb.elementType;
   return cast<FloatType>(getElementTypeOrSelf(t.value.memref.getType()));
 }
 
@@ -180,7 +188,7 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
   unsigned query = getNumBatch(t), key = query + 1, head = query + 2, value = query + 3;
   if (usesTiles(t))
     emitTileProduct(vb, getMatrix(vb, getWholeTile(vb, t.key, key, t.sizes.keys), key, head),
-                    getPairMatrix(vb, t.pairs.query), t.scores, /*isAdded=*/false);
+                    getPairMatrix(vb, t.pairs.query), t.scores, /*isAdded=*/false, t.schedule.getParts());
   forEachLaneRange(t, [&](const LaneRange &range) {
     forEachLaneBlock(t, range, [&](const LaneBlock &block) { emitBlockWeights(t, laneCode, block); });
   });
@@ -193,7 +201,7 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
   });
   if (usesTiles(t))
     emitTileProduct(vb, getMatrix(vb, getWholeTile(vb, t.value, key, t.sizes.keys), value, key), t.pairs.weights,
-                    getMatrix(vb, t.state.acc, value, query), /*isAdded=*/true);
+                    getMatrix(vb, t.state.acc, value, query), /*isAdded=*/true, t.schedule.getParts());
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,12 +248,26 @@ static LogicalResult verifyPrefillStep(OnlineStepOp op, Type type) {
     return op.emitOpError("expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and V as ")
            << (usesTiles ? "(e, j)" : "pairs (j floordiv 2, e, j mod 2)") << "; run attn-tile";
   auto isWhole = [&](unsigned position) { return domain[position] % info.depth == 0; };
+  int64_t parts = cast<PrefillAttr>(schedule).getParts();
+  for (auto [i, map] : llvm::enumerate(ArrayRef(maps).take_front(3)))
+    if (int64_t found = getNumParts(op->getOperand(i), map); found != parts)
+      return op.emitOpError("expected Q, K and V of ") << parts << " parts, found " << found << "; run attn-tile";
   if (usesTiles && (!isWhole(numBatch + 2) || !isWhole(numBatch + 3)))
     return op.emitOpError("expected head sizes that are multiples of ") << info.depth << " for its instruction";
   for (unsigned i : {1u, 2u})
     if (usesTiles && !hasWholeTile({op->getOperand(i), maps[i]}, numBatch + 1, getProductKeys(op)))
       return op.emitOpError("expected a whole key tile of ")
              << getProductKeys(op) << " keys, or the first ones of it, for its instruction; run attn-tile";
+  // Those of K and V in whole tiles, from which steps take the first keys.
+  auto getWhole = [&](unsigned i) {
+    Value memref = op->getOperand(i);
+    while (auto part = memref.getDefiningOp<memref::SubViewOp>())
+      memref = part.getSource();
+    return Operand{memref, maps[i]};
+  };
+  if (parts > 1 && (!hasPartsInOrder(getWhole(1), numBatch + 1, numBatch + 2) ||
+                    !hasPartsInOrder(getWhole(2), numBatch + 3, numBatch + 1)))
+    return op.emitOpError("expected contiguous tiles of K as (part, j, d) and of V as (part, e, j); run attn-tile");
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");

@@ -92,7 +92,10 @@ inline Values getScoreIndices(const PrefillTile &t, mlir::Value keyIndex, const 
     return {keyIndex, getLane(t, block, v)};
   return {t.vb.add(t.scratch.scoreRow, keyIndex), t.vb.index(v * t.vb.lanes)};
 }
-inline Values getWeightIndices(const PrefillTile &t, mlir::Value pair, const LaneBlock &block, int64_t v) {
+inline Values getWeightIndices(const PrefillTile &t, mlir::Value pair, const LaneBlock &block, int64_t v,
+                               int64_t part = 0) {
+  int64_t rows = mlir::cast<mlir::MemRefType>(t.pairs.weights.getType()).getDimSize(0);
+  pair = t.vb.add(pair, part * (rows / t.schedule.getParts()));
   if (!t.scratch.pairRow)
     return {pair, t.vb.multiply(getLane(t, block, v), 2)};
   return {t.vb.add(t.scratch.pairRow, pair), t.vb.index(2 * v * t.vb.lanes)};

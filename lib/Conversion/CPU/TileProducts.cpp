@@ -33,11 +33,29 @@ static void forEachTilePair(VectorBuilder &vb, int64_t count, function_ref<void(
     body(vb.index(whole), 1);
 }
 
-/// The two dimensions of a memref whose others have size 1.
+static unsigned getDim(const Operand &operand, unsigned position) {
+  return *operand.map.getResultPosition(getAffineDimExpr(position, operand.map.getContext()));
+}
+
+/// All dimensions but the last one.
+static SmallVector<ReassociationIndices> getRowGroups(int64_t rank) {
+  return {llvm::to_vector(llvm::seq<int64_t>(0, rank - 1)), {rank - 1}};
+}
+
+bool attn::cpu::hasPartsInOrder(const Operand &operand, unsigned row, unsigned column) {
+  auto type = cast<MemRefType>(operand.memref.getType());
+  int64_t rank = type.getRank();
+  return type.hasStaticShape() && getDim(operand, row) == rank - 2 && getDim(operand, column) == rank - 1 &&
+         memref::CollapseShapeOp::isGuaranteedCollapsible(type, getRowGroups(rank));
+}
+
+/// The two dimensions of a memref whose others have size 1, or are parts: those of all parts then lie below each other.
 static Value getMatrix(VectorBuilder &vb, Value memref, unsigned row, unsigned column) {
   auto type = cast<MemRefType>(memref.getType());
   if (type.getRank() == 2)
     return memref;
+  if (type.getNumElements() != type.getDimSize(row) * type.getDimSize(column))
+    return memref::CollapseShapeOp::create(vb.b, vb.loc, memref, getRowGroups(type.getRank()));
   SmallVector<OpFoldResult> offsets(type.getRank(), vb.b.getIndexAttr(0)),
       strides(type.getRank(), vb.b.getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(vb.b.getContext(), type.getShape());
@@ -59,10 +77,6 @@ static memref::SubViewOp findPartOfTile(Value memref, unsigned dim, int64_t coun
     memref = part.getSource();
   }
   return {};
-}
-
-static unsigned getDim(const Operand &operand, unsigned position) {
-  return *operand.map.getResultPosition(getAffineDimExpr(position, operand.map.getContext()));
 }
 
 bool attn::cpu::hasWholeTile(const Operand &operand, unsigned position, int64_t count) {
@@ -116,19 +130,43 @@ Values attn::cpu::startTiles(VectorBuilder &vb, const TileBlock &block) {
   return sums;
 }
 
+ArrayRef<PartPair> attn::cpu::getPartPairs(int64_t parts) {
+  static constexpr PartPair kOne[] = {{0, 0}}, kTwo[] = {{1, 0}, {0, 0}, {0, 1}},
+                            kThree[] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
+  return parts == 1 ? ArrayRef(kOne) : parts == 2 ? ArrayRef(kTwo) : ArrayRef(kThree);
+}
+
 void attn::cpu::multiplyTiles(VectorBuilder &vb, const TileBlock &block, Value k, Values &sums,
                               function_ref<void(int64_t)> behind) {
   Values lefts, rights;
   amx::TileType type = getPairType(vb.b);
-  for (int64_t i = 0; i < block.tilesDown; ++i)
-    lefts.push_back(loadTile(vb, type, block.left.matrix, vb.add(block.left.row, i * kRows), k));
-  for (int64_t j = 0; j < block.tilesAcross; ++j)
-    rights.push_back(loadTile(vb, type, block.right.matrix, vb.add(block.right.row, vb.divide(k, 2)),
-                              vb.add(block.right.column, 2 * j * kRows)));
-  for (auto [tile, sum] : llvm::enumerate(sums)) {
-    sum = amx::TileMulFOp::create(vb.b, vb.loc, getSumType(vb.b), lefts[tile / block.tilesAcross],
-                                  rights[tile % block.tilesAcross], sum);
-    behind(tile);
+  auto getRow = [&](const Corner &corner, int64_t part) {
+    return vb.add(corner.row, part * (cast<MemRefType>(corner.matrix.getType()).getDimSize(0) / block.parts));
+  };
+  auto loadLefts = [&](int64_t part) {
+    lefts.clear();
+    for (int64_t i = 0; i < block.tilesDown; ++i)
+      lefts.push_back(loadTile(vb, type, block.left.matrix, vb.add(getRow(block.left, part), i * kRows), k));
+  };
+  auto loadRights = [&](int64_t part) {
+    rights.clear();
+    for (int64_t j = 0; j < block.tilesAcross; ++j)
+      rights.push_back(loadTile(vb, type, block.right.matrix, vb.add(getRow(block.right, part), vb.divide(k, 2)),
+                                vb.add(block.right.column, 2 * j * kRows)));
+  };
+  int64_t products = 0;
+  std::optional<PartPair> last;
+  for (PartPair pair : getPartPairs(block.parts)) {
+    if (!last || last->left != pair.left)
+      loadLefts(pair.left);
+    if (!last || last->right != pair.right)
+      loadRights(pair.right);
+    last = pair;
+    for (auto [tile, sum] : llvm::enumerate(sums)) {
+      sum = amx::TileMulFOp::create(vb.b, vb.loc, getSumType(vb.b), lefts[tile / block.tilesAcross],
+                                    rights[tile % block.tilesAcross], sum);
+      behind(products++);
+    }
   }
 }
 
@@ -137,14 +175,14 @@ void attn::cpu::storeTiles(VectorBuilder &vb, const TileBlock &block, ValueRange
     amx::TileStoreOp::create(vb.b, vb.loc, block.sums.matrix, getTileIndices(vb, block, tile), sum);
 }
 
-void attn::cpu::emitTileProduct(VectorBuilder &vb, Value left, Value right, Value sums, bool isAdded) {
+void attn::cpu::emitTileProduct(VectorBuilder &vb, Value left, Value right, Value sums, bool isAdded, int64_t parts) {
   auto sumsType = cast<MemRefType>(sums.getType());
   int64_t depth = cast<MemRefType>(left.getType()).getDimSize(1);
   Value zero = vb.index(0);
   forEachTilePair(vb, sumsType.getDimSize(0), [&](Value row, int64_t tilesDown) {
     forEachTilePair(vb, sumsType.getDimSize(1), [&](Value column, int64_t tilesAcross) {
       TileBlock block{{left, row, zero}, {right, zero, vb.multiply(column, 2)}, {sums, row, column}, isAdded, tilesDown,
-                      tilesAcross};
+                      tilesAcross, parts};
       Values tiles = startTiles(vb, block);
       for (int64_t k = 0; k < depth; k += kDepth)
         multiplyTiles(vb, block, vb.index(k), tiles, [](int64_t) {});

@@ -111,6 +111,12 @@ public:
   mlir::Value makePairs(mlir::Value even, mlir::Value odd);
   /// The same with ties away from 0, by integers; of NaNs whose payload is all ones it may make a 0.
   mlir::Value makePairsByIntegers(mlir::Value even, mlir::Value odd);
+  /// (even, odd) lane-wise of the upper halves of integers, which are bf16.
+  mlir::Value joinPairs(mlir::Value even, mlir::Value odd);
+  /// The parts of a float, or of each lane of a vector of f32, as integers whose upper halves they are (attn.pack).
+  Values splitParts(mlir::Value value, int64_t parts);
+  /// The bf16 of such an integer.
+  mlir::Value getUpperHalf(mlir::Value bits);
   /// acc + the sum of the products of each lane's pairs; `pair` may be an integer in all lanes.
   mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
   /// The same without products of zeros of `pair`, in full precision; `pair` is in all lanes.
@@ -158,9 +164,12 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
 
 /// sums = left right by a tile instruction, or sums += left right where `isAdded`: `left` holds rows of bf16, `right`
 /// pairs of them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp).
-void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded);
-/// The matrix of two dimensions of an operand's domain; its others have size 1.
+/// With `parts`, the rows of one part of all elements lie below those of another.
+void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded,
+                     int64_t parts = 1);
+/// The matrix of two dimensions of an operand's domain; its others have size 1, or are parts, in order.
 mlir::Value getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, unsigned column);
+bool hasPartsInOrder(const Operand &operand, unsigned row, unsigned column);
 /// True for an operand of `count` positions of a dimension of the domain, or of the first ones of a tile of so many.
 bool hasWholeTile(const Operand &operand, unsigned position, int64_t count);
 /// All of these positions.

@@ -109,8 +109,9 @@ double attn::getPrefillCycles(const PrefillShape &shape, const PrefillTile &tile
 
 double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const TargetInfo &target) {
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
-  double products = queryTile / lanes * (shape.headSize + shape.valueSize);
-  double lines = double(shape.headSize + shape.valueSize) * shape.elementBytes / 2 / kLineBytes;
+  int64_t pairs = shape.parts * (shape.parts + 1) / 2; // of parts i + j < parts
+  double products = queryTile / lanes * (shape.headSize + shape.valueSize) * pairs;
+  double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / kLineBytes;
   if (shape.isPacked) // K beside V
     lines *= 2;
   return tiles * (products / (kProductsPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +

@@ -19,6 +19,7 @@ struct PrefillShape {
   bool isPacked = false;  ///< K or V are widened, gathered or interleaved for each tile of queries
   int64_t maxRows = 64;   ///< of a tile
   int64_t minVectors = 1; ///< of query rows in a block
+  int64_t parts = 1;      ///< of an element that tiles multiply
 };
 
 /// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows;

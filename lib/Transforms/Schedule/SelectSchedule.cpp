@@ -153,17 +153,22 @@ static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queri
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   if (int64_t keys = gather ? getPageTile(op, gather, kTiledKeys) : 0; keys >= kKeyTile && keys % unit == 0)
     keyTile = keys;
-  int64_t rows = getEvenTile(queries, lanes, kTiledRows);
-  while (rows > lanes && getTileStackBytes(op, rows, keyTile) > kMaxPrefillStackBytes)
+  int64_t rows = getEvenTile(queries, lanes, kTiledRows), parts = getNumParts(getElementTypeOrSelf(op.getQuery()));
+  auto fitsStack = [&] {
+    return getTileStackBytes(op, rows, keyTile) <= kMaxPrefillStackBytes &&
+           getPartsBytes(op, rows, keyTile, parts) <= kMaxPrefillStackBytes;
+  };
+  while (rows > lanes && !fitsStack())
     rows -= lanes;
-  if (getTileStackBytes(op, rows, keyTile) > kMaxPrefillStackBytes)
+  if (!fitsStack())
     return std::nullopt;
   PrefillShape shape{queries, keyTile, getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize),
                      /*elementBytes=*/4};
+  shape.parts = parts;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), rows, keyTile, lanes, kTiledBlock,
                                         std::min(kTiledBlock, rows / lanes), instruction, /*prefetch=*/0,
                                         /*overlap=*/rows % PrefillAttr::kUnitRows == 0 && keepsWeights(op),
-                                        /*packFirst=*/isVisitedAgain(op, queries, rows))};
+                                        /*packFirst=*/parts == 1 && isVisitedAgain(op, queries, rows), parts)};
   if (!ShapedType::isDynamic(queries))
     choice.cycles =
         getGroupSize(op) * getTiledCycles(shape, rows, target) * (choice.schedule.getOverlap() ? kOverlappedCycles : 1);
@@ -177,8 +182,13 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  if (instruction.getInfo().keyMultiple > 1)
-    return selectTiledSchedule(op, queries, instruction, target);
+  if (instruction.getInfo().keyMultiple > 1) {
+    std::optional<PrefillChoice> tiled = selectTiledSchedule(op, queries, instruction, target);
+    // Of heads whose parts need too much stack, multiply-adds have no parts.
+    if (tiled || getNumParts(getElementTypeOrSelf(op.getQuery())) == 1)
+      return tiled;
+    instruction = InstructionAttr::getFMA(op.getContext());
+  }
   bool isInPlace = readsKeysInPlace(op, instruction.getInfo());
   int64_t keyTile = isInPlace ? selectKeysInPlace(op, elementBytes, target) : kKeyTile;
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
@@ -214,7 +224,7 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   int64_t prefetch = isInPlace && !gather ? selectPrefetch(op, elementBytes, target) : 0;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
                                         tile.laneVectors, instruction, prefetch, /*overlap=*/false,
-                                        /*packFirst=*/false)};
+                                        /*packFirst=*/false, /*parts=*/1)};
   if (!ShapedType::isDynamic(shape.queries))
     choice.cycles = getGroupSize(op) * getPrefillCycles(shape, tile, target);
   return choice;
@@ -226,7 +236,8 @@ static DecodeAttr selectTiledDecode(SdpaOp op, DecodeAttr decode, const TargetIn
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op.getContext());
   int64_t heads = decode.getHeadsOfGroup(getGroupSize(op)), rows = decode.getQueryTile() * heads;
-  if (instruction.getInfo().keyMultiple == 1 || rows % TargetInfo::kTileRows != 0 ||
+  bool isOfParts = !getElementTypeOrSelf(op.getQuery().getType()).isBF16();
+  if (instruction.getInfo().keyMultiple == 1 || isOfParts || rows % TargetInfo::kTileRows != 0 ||
       getMaps(op)[2].getResults().back() != column)
     return decode;
   bool isPaged = op.getKey().getDefiningOp<GatherPagesOp>() != nullptr;

@@ -102,7 +102,7 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
   int64_t keyTile = getKeyTile(s) % fewKeys == 0 ? fewKeys : getKeyTile(s);
   few.schedule = PrefillAttr::get(s.step.getContext(), lanes, keyTile, lanes, std::min(accumulators, kMaxBlockRows),
                                   /*blockVectors=*/1, prefill.getInstruction(), prefetch, /*overlap=*/false,
-                                  prefill.getPackFirst());
+                                  prefill.getPackFirst(), prefill.getParts());
   few.hasFewKeys = true;
   return few;
 }
