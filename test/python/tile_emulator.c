@@ -57,7 +57,9 @@ static float widen(const uint8_t *bf16) {
   return value;
 }
 
-// sums[m][n] += sum_k left[m][2k] right[k][2n] + left[m][2k+1] right[k][2n+1]
+static float flush(float x) { return __builtin_fabsf(x) < 0x1p-126f ? 0 : x; }
+
+// sums[m][n] += (sum_k left[m][2k] right[k][2n]) + (sum_k left[m][2k+1] right[k][2n+1]); numbers below 2^-126 are 0
 static void multiply(int sums, int left, int right, const uint8_t *code) {
   int depth = state.bytes[left] / 4, columns = state.bytes[sums] / 4;
   if (sums == left || sums == right || left == right || !state.rows[sums] || state.rows[sums] != state.rows[left] ||
@@ -65,11 +67,13 @@ static void multiply(int sums, int left, int right, const uint8_t *code) {
     fail("tiles of these sizes have no product", code);
   for (int m = 0; m < state.rows[sums]; ++m)
     for (int n = 0; n < columns; ++n) {
-      float sum;
+      float sum, parts[2] = {0, 0};
       memcpy(&sum, &state.data[sums][m][4 * n], 4);
       for (int k = 0; k < depth; ++k)
         for (int odd = 0; odd < 2; ++odd)
-          sum += widen(&state.data[left][m][4 * k + 2 * odd]) * widen(&state.data[right][k][4 * n + 2 * odd]);
+          parts[odd] = flush(parts[odd] + flush(widen(&state.data[left][m][4 * k + 2 * odd])) *
+                                              flush(widen(&state.data[right][k][4 * n + 2 * odd])));
+      sum = flush(flush(sum) + flush(parts[0] + parts[1]));
       memcpy(&state.data[sums][m][4 * n], &sum, 4);
     }
   __atomic_fetch_add(&products, 1, __ATOMIC_RELAXED);

@@ -183,12 +183,27 @@ static void emitBlockWeights(const PrefillTile &t, LaneCode &laneCode, const Lan
   emitSoftmax(t, laneCode, block, oldMax, finishMaxima(t, max, oldMax));
 }
 
+Value attn::cpu::getKeyMatrix(const PrefillTile &t) {
+  unsigned key = getNumBatch(t) + 1;
+  return t.schedule.getParts() > 1 ? getPartsMatrix(t.vb, t.key.memref)
+                                   : getMatrix(t.vb, getWholeTile(t.vb, t.key, key, t.sizes.keys), key, key + 1);
+}
+
+Value attn::cpu::getQueryMatrix(const PrefillTile &t) {
+  return getPairMatrix(t.vb, t.pairs.query, t.schedule.getParts());
+}
+
+Value attn::cpu::getValueMatrix(const PrefillTile &t) {
+  unsigned key = getNumBatch(t) + 1;
+  return t.schedule.getParts() > 1 ? getPartsMatrix(t.vb, t.value.memref)
+                                   : getMatrix(t.vb, getWholeTile(t.vb, t.value, key, t.sizes.keys), key + 2, key);
+}
+
 static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
   VectorBuilder &vb = t.vb;
-  unsigned query = getNumBatch(t), key = query + 1, head = query + 2, value = query + 3;
+  unsigned query = getNumBatch(t), value = query + 3;
   if (usesTiles(t))
-    emitTileProduct(vb, getMatrix(vb, getWholeTile(vb, t.key, key, t.sizes.keys), key, head),
-                    getPairMatrix(vb, t.pairs.query), t.scores, /*isAdded=*/false, t.schedule.getParts());
+    emitTileProduct(vb, getKeyMatrix(t), getQueryMatrix(t), t.scores, /*isAdded=*/false, t.schedule.getParts());
   forEachLaneRange(t, [&](const LaneRange &range) {
     forEachLaneBlock(t, range, [&](const LaneBlock &block) { emitBlockWeights(t, laneCode, block); });
   });
@@ -200,8 +215,8 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
     });
   });
   if (usesTiles(t))
-    emitTileProduct(vb, getMatrix(vb, getWholeTile(vb, t.value, key, t.sizes.keys), value, key), t.pairs.weights,
-                    getMatrix(vb, t.state.acc, value, query), /*isAdded=*/true, t.schedule.getParts());
+    emitTileProduct(vb, getValueMatrix(t), t.pairs.weights, getMatrix(vb, t.state.acc, value, query),
+                    /*isAdded=*/true, t.schedule.getParts());
 }
 
 //===----------------------------------------------------------------------===//
@@ -258,15 +273,8 @@ static LogicalResult verifyPrefillStep(OnlineStepOp op, Type type) {
     if (usesTiles && !hasWholeTile({op->getOperand(i), maps[i]}, numBatch + 1, getProductKeys(op)))
       return op.emitOpError("expected a whole key tile of ")
              << getProductKeys(op) << " keys, or the first ones of it, for its instruction; run attn-tile";
-  // Those of K and V in whole tiles, from which steps take the first keys.
-  auto getWhole = [&](unsigned i) {
-    Value memref = op->getOperand(i);
-    while (auto part = memref.getDefiningOp<memref::SubViewOp>())
-      memref = part.getSource();
-    return Operand{memref, maps[i]};
-  };
-  if (parts > 1 && (!hasPartsInOrder(getWhole(1), numBatch + 1, numBatch + 2) ||
-                    !hasPartsInOrder(getWhole(2), numBatch + 3, numBatch + 1)))
+  if (parts > 1 && (!hasPartsInOrder({op.getKey(), maps[1]}, numBatch + 1, numBatch + 2) ||
+                    !hasPartsInOrder({op.getValue(), maps[2]}, numBatch + 3, numBatch + 1)))
     return op.emitOpError("expected contiguous tiles of K as (part, j, d) and of V as (part, e, j); run attn-tile");
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))

@@ -118,6 +118,11 @@ Values emitProducts(const PrefillTile &t, int64_t rows, const LaneBlock &block, 
                     mlir::ValueRange init, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                     llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine addScore = {});
 
+// The operands of tile instructions: rows of K, pairs of Q, columns of V, of all parts.
+mlir::Value getKeyMatrix(const PrefillTile &t);
+mlir::Value getQueryMatrix(const PrefillTile &t);
+mlir::Value getValueMatrix(const PrefillTile &t);
+
 // The parts of a step.
 Values loadMaxima(const PrefillTile &t, const LaneBlock &block);
 /// S^T[j][lane] = score of key j; returns what startMaxima has made of m for finishMaxima to make max(m, max_j S^T[j])

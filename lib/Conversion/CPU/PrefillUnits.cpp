@@ -150,11 +150,10 @@ Values UnitPipeline::emitMaxima(Value unit, Value keyIndex, ValueRange max) {
 }
 
 void UnitPipeline::emitScores(Value unit, Weights &beside) {
-  unsigned key = getNumBatch(t) + 1;
   LaneBlock lanes = getBlock(unit);
   laneCode.prepare(getLanes(t, lanes));
-  Value keys = getMatrix(vb, getWholeTile(vb, t.key, key, t.sizes.keys), key, key + 1);
-  Corner queries = {getPairMatrix(vb, t.pairs.query), vb.index(0), vb.multiply(unit, 2 * kUnitRows)};
+  Value keys = getKeyMatrix(t);
+  Corner queries = {getQueryMatrix(t), vb.index(0), vb.multiply(unit, 2 * kUnitRows)};
   Values oldMax = loadMaxima(t, lanes), carried = startMaxima(t, oldMax);
   size_t maxima = oldMax.size();
   beside.appendTo(carried);
@@ -179,9 +178,8 @@ void UnitPipeline::rescale(Value unit, Value column, int64_t columns) {
 }
 
 void UnitPipeline::emitOutput(Value unit, Weights &beside) {
-  unsigned query = getNumBatch(t), key = query + 1, value = query + 3;
-  Value values = getMatrix(vb, getWholeTile(vb, t.value, key, t.sizes.keys), value, key);
-  Value acc = getMatrix(vb, t.state.acc, value, query);
+  unsigned query = getNumBatch(t);
+  Value values = getValueMatrix(t), acc = getMatrix(vb, t.state.acc, query + 3, query);
   Corner pairs = {t.pairs.weights, getTile(unit).scratch.pairRow, vb.index(0)};
   Values carried;
   beside.appendTo(carried);

@@ -33,29 +33,11 @@ static void forEachTilePair(VectorBuilder &vb, int64_t count, function_ref<void(
     body(vb.index(whole), 1);
 }
 
-static unsigned getDim(const Operand &operand, unsigned position) {
-  return *operand.map.getResultPosition(getAffineDimExpr(position, operand.map.getContext()));
-}
-
-/// All dimensions but the last one.
-static SmallVector<ReassociationIndices> getRowGroups(int64_t rank) {
-  return {llvm::to_vector(llvm::seq<int64_t>(0, rank - 1)), {rank - 1}};
-}
-
-bool attn::cpu::hasPartsInOrder(const Operand &operand, unsigned row, unsigned column) {
-  auto type = cast<MemRefType>(operand.memref.getType());
-  int64_t rank = type.getRank();
-  return type.hasStaticShape() && getDim(operand, row) == rank - 2 && getDim(operand, column) == rank - 1 &&
-         memref::CollapseShapeOp::isGuaranteedCollapsible(type, getRowGroups(rank));
-}
-
-/// The two dimensions of a memref whose others have size 1, or are parts: those of all parts then lie below each other.
+/// The two dimensions of a memref whose others have size 1.
 static Value getMatrix(VectorBuilder &vb, Value memref, unsigned row, unsigned column) {
   auto type = cast<MemRefType>(memref.getType());
   if (type.getRank() == 2)
     return memref;
-  if (type.getNumElements() != type.getDimSize(row) * type.getDimSize(column))
-    return memref::CollapseShapeOp::create(vb.b, vb.loc, memref, getRowGroups(type.getRank()));
   SmallVector<OpFoldResult> offsets(type.getRank(), vb.b.getIndexAttr(0)),
       strides(type.getRank(), vb.b.getIndexAttr(1));
   SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(vb.b.getContext(), type.getShape());
@@ -77,6 +59,10 @@ static memref::SubViewOp findPartOfTile(Value memref, unsigned dim, int64_t coun
     memref = part.getSource();
   }
   return {};
+}
+
+static unsigned getDim(const Operand &operand, unsigned position) {
+  return *operand.map.getResultPosition(getAffineDimExpr(position, operand.map.getContext()));
 }
 
 bool attn::cpu::hasWholeTile(const Operand &operand, unsigned position, int64_t count) {
@@ -101,7 +87,38 @@ Value attn::cpu::getMatrix(VectorBuilder &vb, const Operand &operand, unsigned r
   return ::getMatrix(vb, operand.memref, getDim(operand, row), getDim(operand, column));
 }
 
-Value attn::cpu::getPairMatrix(VectorBuilder &vb, Value pairs) {
+/// All dimensions but the last one.
+static SmallVector<ReassociationIndices> getRowGroups(int64_t rank) {
+  return {llvm::to_vector(llvm::seq<int64_t>(0, rank - 1)), {rank - 1}};
+}
+
+/// The tile of which a memref is the first part.
+static Value getTile(Value memref) {
+  while (auto part = memref.getDefiningOp<memref::SubViewOp>()) {
+    if (part.getType().getRank() != part.getSourceType().getRank() ||
+        !llvm::all_of(part.getMixedOffsets(), [](OpFoldResult offset) { return isConstantIntValue(offset, 0); }))
+      break;
+    memref = part.getSource();
+  }
+  return memref;
+}
+
+bool attn::cpu::hasPartsInOrder(const Operand &operand, unsigned row, unsigned column) {
+  auto type = cast<MemRefType>(getTile(operand.memref).getType());
+  int64_t rank = type.getRank();
+  return type.hasStaticShape() && getDim(operand, row) == rank - 2 && getDim(operand, column) == rank - 1 &&
+         memref::CollapseShapeOp::isGuaranteedCollapsible(type, getRowGroups(rank));
+}
+
+Value attn::cpu::getPartsMatrix(VectorBuilder &vb, Value memref) {
+  Value tile = getTile(memref);
+  return memref::CollapseShapeOp::create(vb.b, vb.loc, tile,
+                                         getRowGroups(cast<MemRefType>(tile.getType()).getRank()));
+}
+
+Value attn::cpu::getPairMatrix(VectorBuilder &vb, Value pairs, int64_t parts) {
+  if (parts > 1)
+    return getPartsMatrix(vb, pairs);
   int64_t rank = cast<MemRefType>(pairs.getType()).getRank();
   return ::getMatrix(vb, pairs, rank - 2, rank - 1);
 }
@@ -177,7 +194,7 @@ void attn::cpu::storeTiles(VectorBuilder &vb, const TileBlock &block, ValueRange
 
 void attn::cpu::emitTileProduct(VectorBuilder &vb, Value left, Value right, Value sums, bool isAdded, int64_t parts) {
   auto sumsType = cast<MemRefType>(sums.getType());
-  int64_t depth = cast<MemRefType>(left.getType()).getDimSize(1);
+  int64_t depth = 2 * cast<MemRefType>(right.getType()).getDimSize(0) / parts;
   Value zero = vb.index(0);
   forEachTilePair(vb, sumsType.getDimSize(0), [&](Value row, int64_t tilesDown) {
     forEachTilePair(vb, sumsType.getDimSize(1), [&](Value column, int64_t tilesAcross) {

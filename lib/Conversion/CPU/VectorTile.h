@@ -167,15 +167,18 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
 /// With `parts`, the rows of one part of all elements lie below those of another.
 void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded,
                      int64_t parts = 1);
-/// The matrix of two dimensions of an operand's domain; its others have size 1, or are parts, in order.
+/// The matrix of two dimensions of an operand's domain; its others have size 1.
 mlir::Value getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, unsigned column);
+/// True for a tile that has parts of its elements, or for the first rows or columns of one, if it is contiguous and has
+/// these dimensions of the domain innermost; and the matrix of all of it.
 bool hasPartsInOrder(const Operand &operand, unsigned row, unsigned column);
+mlir::Value getPartsMatrix(VectorBuilder &vb, mlir::Value memref);
 /// True for an operand of `count` positions of a dimension of the domain, or of the first ones of a tile of so many.
 bool hasWholeTile(const Operand &operand, unsigned position, int64_t count);
 /// All of these positions.
 Operand getWholeTile(VectorBuilder &vb, const Operand &operand, unsigned position, int64_t count);
-/// The matrix of the last two dimensions of collapsed pairs.
-mlir::Value getPairMatrix(VectorBuilder &vb, mlir::Value pairs);
+/// The matrix of the last two dimensions of collapsed pairs, of all parts.
+mlir::Value getPairMatrix(VectorBuilder &vb, mlir::Value pairs, int64_t parts = 1);
 
 /// Calls `body` for blocks of `block` rows over [0, count), then for the rest with fewer rows: once where count is a
 /// constant, otherwise row by row.
