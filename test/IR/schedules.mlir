@@ -10,6 +10,7 @@
 // CHECK: overlap = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = true>
 // CHECK: sequence = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx>
 // CHECK: first = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, pack_first = true>
+// CHECK: parts = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = true, parts = 3>
 module attributes {
   t.a.prefill = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, prefetch = 128>,
   t.b.decode = #attn.decode<lanes = 16, block_queries = 4, query_tile = 1, key_tile = 64, instruction = bytes, split_keys = 1024, kv_heads = 2, prefetch = 64>,
@@ -19,5 +20,6 @@ module attributes {
   t.f.instruction = #attn<instruction tf32>,
   t.g.overlap = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = true>,
   t.h.sequence = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, overlap = false>,
-  t.i.first = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, pack_first = true>
+  t.i.first = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, instruction = amx, pack_first = true>,
+  t.j.parts = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4, parts = 3, instruction = amx, overlap = true>
 } {}

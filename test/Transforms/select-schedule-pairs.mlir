@@ -45,14 +45,15 @@ func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64x
 // Rows of K and V are prefetched where the products read them as they lie and they leave the second-level cache; a mask
 // keeps tiles small.
 // CHECK-LABEL: func @f32(
-//       CHECK:   query_tile = 64, {{.*}} prefetch = 128>
+//         ZEN:   query_tile = 64, {{.*}} prefetch = 128>
+//   INTEL-NOT:   instruction = pairs
 func.func @f32(%q: tensor<4096x64xf32>, %o: tensor<4096x64xf32>) -> tensor<4096x64xf32> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<4096x64xf32>, tensor<4096x64xf32>, tensor<4096x64xf32>)
       outs(%o : tensor<4096x64xf32>) -> tensor<4096x64xf32>
   return %r : tensor<4096x64xf32>
 }
 
-// Tiles hold K and V of 8 bits as bf16; beside f16 they are widened to f32.
+// Tiles hold K and V of 8 bits as bf16; beside f16 they are no pairs of bf16.
 // CHECK-LABEL: func @bytes(
 //         ZEN:   query_tile = 128, {{.*}} instruction = pairs
 //   INTEL-NOT:   instruction = pairs

@@ -170,11 +170,56 @@ func.func @d80(%q: tensor<256x80xbf16>, %o: tensor<256x80xbf16>) -> tensor<256x8
   return %r : tensor<256x80xbf16>
 }
 
+// Of f16, as two parts of bf16.
 // CHECK-LABEL: func @f16(
-//       CHECK:   #attn.prefill<
-//   CHECK-NOT:   amx
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, parts = 2>
 func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64xf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf16>, tensor<256x64xf16>, tensor<256x64xf16>)
       outs(%o : tensor<256x64xf16>) -> tensor<256x64xf16>
   return %r : tensor<256x64xf16>
+}
+
+// Of f32, as three, which are as exact as multiply-adds.
+// CHECK-LABEL: func @f32(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, overlap = true, parts = 3>
+func.func @f32(%q: tensor<256x64xf32>, %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<256x64xf32>) -> tensor<256x64xf32>
+  return %r : tensor<256x64xf32>
+}
+
+// K and V of 8 bits are widened to f16.
+// CHECK-LABEL: func @bytes_of_f16(
+//       CHECK:   #attn.prefill<query_tile = 128, key_tile = 128, {{.*}} instruction = amx, parts = 2>
+func.func @bytes_of_f16(%q: tensor<1x256x64xf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xf16>) -> tensor<1x256x64xf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
+      kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xf16>) -> tensor<1x256x64xf16>
+  return %r : tensor<1x256x64xf16>
+}
+
+// Parts of Q, K and V must fit a thread's stack; those of larger heads do not, and f32 itself is multiplied.
+// CHECK-LABEL: func @f32_d512(
+//       CHECK:   #attn.prefill<query_tile = 80, key_tile = 128, {{.*}} instruction = amx, parts = 3>
+func.func @f32_d512(%q: tensor<1024x512xf32>, %o: tensor<1024x512xf32>) -> tensor<1024x512xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x512xf32>, tensor<1024x512xf32>, tensor<1024x512xf32>)
+      outs(%o : tensor<1024x512xf32>) -> tensor<1024x512xf32>
+  return %r : tensor<1024x512xf32>
+}
+
+// CHECK-LABEL: func @f32_d1024(
+//       CHECK:   #attn.prefill<
+//   CHECK-NOT:   amx
+func.func @f32_d1024(%q: tensor<1024x1024xf32>, %o: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x1024xf32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>)
+      outs(%o : tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  return %r : tensor<1024x1024xf32>
+}
+
+// CHECK-LABEL: func @f64(
+//       CHECK:   #attn.prefill<
+//   CHECK-NOT:   amx
+func.func @f64(%q: tensor<256x64xf64>, %o: tensor<256x64xf64>) -> tensor<256x64xf64> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf64>, tensor<256x64xf64>, tensor<256x64xf64>)
+      outs(%o : tensor<256x64xf64>) -> tensor<256x64xf64>
+  return %r : tensor<256x64xf64>
 }

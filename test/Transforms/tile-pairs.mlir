@@ -92,3 +92,29 @@ func.func @causal_tiles(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tenso
       -> tensor<64x32xbf16>
   return %r : tensor<64x32xbf16>
 }
+
+// -----
+
+// parts = 3: rows of f32 are split into parts of bf16, and then packed part by part.
+// CHECK-DAG: #[[$ROW:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[$PARTS:.*]] = affine_map<(d0, d1) -> (0, d0, d1)>
+// CHECK-DAG: #[[$PAIRS:.*]] = affine_map<(d0, d1) -> (0, d1 floordiv 2, d0, d1 mod 2)>
+// CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (0, d1, d0)>
+// CHECK-LABEL: func @parts(
+//       CHECK:   %[[Q:.*]] = attn.pack ins(%{{.*}} : tensor<?x32xf32>) outs(%{{.*}} : tensor<3x32x32xbf16>) {maps = [#[[$ROW]], #[[$PARTS]]]}
+//       CHECK:   %[[QP:.*]] = attn.pack ins(%[[Q]] : {{.*}}) outs(%{{.*}} : tensor<3x16x32x2xbf16>) {maps = [#[[$PARTS]], #[[$PAIRS]]]}
+//       CHECK:   scf.for
+//       CHECK:     %[[K:.*]] = attn.pack ins(%{{.*}} : tensor<32x32xf32>) outs(%{{.*}} : tensor<3x32x32xbf16>)
+//       CHECK:     %[[V:.*]] = attn.pack ins(%{{.*}} : tensor<32x64xf32>) outs(%{{.*}} : tensor<3x32x64xbf16>)
+//       CHECK:     %[[VT:.*]] = attn.pack ins(%[[V]] : {{.*}}) outs(%{{.*}} : tensor<3x64x32xbf16>) {maps = [#[[$PARTS]], #[[$COLUMNS]]]}
+//       CHECK:     attn.online_step ins(%[[QP]], %[[K]], %[[VT]] :
+//       CHECK:   attn.pack ins(%{{.*}} : tensor<11x32xf32>) outs(%{{.*}} : tensor<3x32x32xbf16>)
+//       CHECK:   tensor.extract_slice %{{.*}}[0, 0, 0] [3, 11, 32] [1, 1, 1]
+func.func @parts(%q: tensor<113x32xf32>, %k: tensor<75x32xf32>, %v: tensor<75x64xf32>,
+                 %o: tensor<113x64xf32>) -> tensor<113x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<113x32xf32>, tensor<75x32xf32>, tensor<75x64xf32>)
+      outs(%o : tensor<113x64xf32>)
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = amx, parts = 3>}
+      -> tensor<113x64xf32>
+  return %r : tensor<113x64xf32>
+}

@@ -73,6 +73,26 @@ func.func @units(%q: tensor<48x64xbf16>, %o: tensor<48x64xbf16>) -> tensor<48x64
 
 // -----
 
+// Only tiles multiply parts.
+func.func @parts_of_fma(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>) outs(%o : tensor<32x64xf32>)
+  // expected-error @below {{expected instruction to be amx with parts = 3, found fma; write parts = 1}}
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, parts = 3>} -> tensor<32x64xf32>
+  return %r : tensor<32x64xf32>
+}
+
+// -----
+
+// Three parts hold any f32.
+func.func @four_parts(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>) outs(%o : tensor<32x64xf32>)
+  // expected-error @below {{expected parts to be a number from 1 to 3, found 4; write parts = 3}}
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = amx, parts = 4>} -> tensor<32x64xf32>
+  return %r : tensor<32x64xf32>
+}
+
+// -----
+
 // Additive scores have a kernel for many rows alone.
 func.func @additive(%q: tensor<4x16xf32>, %w: tensor<16xf32>, %o: tensor<4x16xf32>) -> tensor<4x16xf32> {
   // expected-error @below {{schedule: expected #attn.prefill<…> for additive scores (score_weight); write #attn.prefill<…>}}
