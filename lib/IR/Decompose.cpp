@@ -234,6 +234,11 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   }
   if (getPackedSequences(op))
     return failure();
+  // Parts of elements are a layout of tiles alone, which kernels read.
+  if (isa<OnlineStepOp, PackOp>(op))
+    for (auto [operand, map] : llvm::zip(op->getOperands(), getMaps(op)))
+      if (getNumParts(operand, map) > 1)
+        return failure();
   if (auto step = dyn_cast<OnlineStepOp>(op))
     return step.getMoreKeys().empty() ? decomposeStep(builder, step) : splitSegments(builder, step);
   bool hasState = isa<InitStateOp, MergeStatesOp, FinalizeOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,

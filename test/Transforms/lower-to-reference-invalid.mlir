@@ -41,3 +41,13 @@ func.func @page_size(%c: tensor<24x?x2x64xf32>, %t: tensor<2x12xi32>, %n: tensor
       at(%i, %i, %i) outs(%o : tensor<1x1x8x64xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x1x8x64xf32>
   return %r : tensor<1x1x8x64xf32>
 }
+
+// -----
+
+// Parts are a layout that kernels read.
+func.func @parts(%x: tensor<16x32xf32>, %p: tensor<2x16x32xbf16>) -> tensor<2x16x32xbf16> {
+  // expected-error @below {{has no reference form, as its operands are parts of elements; run attn-lower-to-reference before attn-tile}}
+  %r = attn.pack ins(%x : tensor<16x32xf32>) outs(%p : tensor<2x16x32xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (0, i, d)>]} -> tensor<2x16x32xbf16>
+  return %r : tensor<2x16x32xbf16>
+}

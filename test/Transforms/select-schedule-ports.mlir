@@ -16,13 +16,13 @@ func.func @d72(%q: tensor<1024x72xf32>, %o: tensor<1024x72xf32>) -> tensor<1024x
 }
 
 // SHARED-LABEL: func @d136(
-//       SHARED:   #attn.prefill<query_tile = 64, key_tile = 128, lanes = 16, block_rows = 6, block_vectors = 4>
+//       SHARED:   #attn.prefill<query_tile = 64, key_tile = 128, lanes = 16, block_rows = 6, block_vectors = 4, prefetch = 128>
 //    OWN-LABEL: func @d136(
 //          OWN:   key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4, prefetch = 128>
-func.func @d136(%q: tensor<960x136xf32>, %o: tensor<960x136xf32>) -> tensor<960x136xf32> {
-  %r = attn.sdpa ins(%q, %q, %q : tensor<960x136xf32>, tensor<960x136xf32>, tensor<960x136xf32>)
-      outs(%o : tensor<960x136xf32>) -> tensor<960x136xf32>
-  return %r : tensor<960x136xf32>
+func.func @d136(%q: tensor<1024x136xf32>, %o: tensor<1024x136xf32>) -> tensor<1024x136xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x136xf32>, tensor<1024x136xf32>, tensor<1024x136xf32>)
+      outs(%o : tensor<1024x136xf32>) -> tensor<1024x136xf32>
+  return %r : tensor<1024x136xf32>
 }
 
 // K and V of a head leave the cache.

@@ -110,6 +110,11 @@ static void reportNoReferenceForm(Operation *op) {
     op->emitOpError("expected tensors, found memrefs; run attn-lower-to-reference before bufferisation");
   else if (auto gather = dyn_cast<GatherPagesOp>(op))
     op->emitOpError("expected a static page size of at least 1, found a cache ") << gather.getCache().getType();
+  else if (isa<OnlineStepOp, PackOp>(op) && llvm::any_of(llvm::zip(op->getOperands(), getMaps(op)), [](auto operand) {
+             return getNumParts(std::get<0>(operand), std::get<1>(operand)) > 1;
+           }))
+    op->emitOpError("has no reference form, as its operands are parts of elements; run attn-lower-to-reference before "
+                    "attn-tile");
   else
     op->emitOpError("has no reference form: expected a static head size or a scale, projections expanded by "
                     "attn-expand-layers, and packed rows in the order (row, head, column)");
