@@ -381,3 +381,23 @@ func.func @f(%s: tensor<3x4x2xbf16>, %o: tensor<4x6xbf16>) {
       {maps = [affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, d) -> (i, d)>]} -> tensor<4x6xbf16>
   return
 }
+
+// -----
+
+// C1: three parts of bf16 hold any f32.
+func.func @f(%x: tensor<16x32xf32>, %p: tensor<4x16x32xbf16>) -> tensor<4x16x32xbf16> {
+  // expected-error @below {{C1: expected the map of output to hold dimensions, found affine_map<(d0, d1) -> (0, d0, d1)>}}
+  %r = attn.pack ins(%x : tensor<16x32xf32>) outs(%p : tensor<4x16x32xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (0, i, d)>]} -> tensor<4x16x32xbf16>
+  return %r : tensor<4x16x32xbf16>
+}
+
+// -----
+
+// C7: an f32 is no part.
+func.func @f(%x: tensor<2x16x32xf32>, %p: tensor<2x16x32xbf16>) -> tensor<2x16x32xbf16> {
+  // expected-error @below {{C7: expected dimension 0 of input to have size 1, as its map broadcasts it, found 2}}
+  %r = attn.pack ins(%x : tensor<2x16x32xf32>) outs(%p : tensor<2x16x32xbf16>)
+      {maps = [affine_map<(i, d) -> (0, i, d)>, affine_map<(i, d) -> (0, i, d)>]} -> tensor<2x16x32xbf16>
+  return %r : tensor<2x16x32xbf16>
+}

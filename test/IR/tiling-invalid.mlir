@@ -237,3 +237,20 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// A slice of a part is no slice of the element.
+func.func @pack_parts(%v: tensor<6x8xf32>, %o: tensor<2x6x8xbf16>) -> tensor<2x6x8xbf16> {
+  // expected-error @below {{cannot be tiled: its operands are parts of elements; tile before packing them}}
+  %r = attn.pack ins(%v : tensor<6x8xf32>) outs(%o : tensor<2x6x8xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (0, i, d)>]} -> tensor<2x6x8xbf16>
+  return %r : tensor<2x6x8xbf16>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.pack"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
