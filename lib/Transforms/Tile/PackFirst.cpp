@@ -70,7 +70,8 @@ static TilePosition getAllQueries(OpBuilder &b, const TileShape &s, ValueRange b
   if (s.step.getCuSeqlensQ()) {
     at.endQuery = getSequenceLength(b, loc, s.step.getCuSeqlensQ(), batch[0]);
     at.queryStart = getSequenceStart(b, loc, s.step.getCuSeqlensQ(), batch[0]);
-    at.keyStart = getSequenceStart(b, loc, s.step.getCuSeqlensK(), batch[0]);
+    if (hasPackedKeys(s.step))
+      at.keyStart = getSequenceStart(b, loc, s.step.getCuSeqlensK(), batch[0]);
   }
   return at;
 }
@@ -142,7 +143,7 @@ PackedTiles attn::packFirst(OpBuilder &b, const TileShape &s) {
   Location loc = s.step.getLoc();
   AffineExpr dim = b.getAffineDimExpr(0), other = b.getAffineDimExpr(1);
   int64_t keyTile = getKeyTile(s);
-  bool hasSequences = static_cast<bool>(getPackedSequences(s.step));
+  bool hasSequences = hasPackedKeys(s.step);
   SmallVector<OpFoldResult> batchSizes;
   for (unsigned i = 0; i < s.numBatch; ++i)
     batchSizes.push_back(getSharing(s, i) == 0 ? one : apply(b, s, dim.ceilDiv(getSharing(s, i)), {s.domainSizes[i]}));
