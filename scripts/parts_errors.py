@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Errors of f32 attention by parts of bf16 (`parts` of #attn.prefill), beside multiply-adds of f32, against f64.
 
-  scripts/parts_errors.py --emulator=FILE.so   the table of docs/CPU.md; FILE.so is test/python/tile_emulator.c
+  scripts/parts_errors.py --emulator=FILE.so   the table of docs/Semantics.md; FILE.so is test/python/tile_emulator.c
 
 An error is relative to the largest number of its column of the reference: the largest one, and the root of the mean of
 squares. Kernels run as `attnc run --target=sapphirerapids --emulated`.

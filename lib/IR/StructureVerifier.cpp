@@ -72,8 +72,7 @@ LogicalResult verifyMapResult(Operation *op, Value operand, AffineMap map, Affin
     return success();
   auto constant = dyn_cast<AffineConstantExpr>(expr);
   if (constant && constant.getValue() == 0 &&
-      (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead ||
-       hasParts(op, operand, map, spec)))
+      (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead || hasParts(op, operand, map, spec)))
     return success();
   auto group = dyn_cast<AffineBinaryOpExpr>(expr);
   bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&

@@ -53,8 +53,8 @@ static Type getGradientOfOutput(Operation *op) {
       [](auto backward) { return getElementTypeOrSelf(backward.getDout().getType()); });
 }
 
-/// Pairs of elements of Q's type that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits in it, which is
-/// exact.
+/// Pairs of elements of Q's type that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits in it, which
+/// is exact.
 static bool haveFormOfPairs(Operation *op, bool sharesKeys) {
   for (unsigned i : {1u, 2u})
     if (Type type = getType(op, i); type != getType(op, 0) && (sharesKeys || !isQuantised(type)))
@@ -162,7 +162,8 @@ static constexpr Requirement kRequirements[] = {
      "score_weight; write instruction = fma"},
     {[](Operation *op, ScheduleAttr schedule) { return canMultiplyTiles(op, schedule.sharesKeys()); },
      [](const TargetInfo &target) { return target.hasTiles(); },
-     "a Q of bf16, f16 or f32, and K and V of that type or 8 bits, of head sizes that are multiples of 32 and innermost, "
+     "a Q of bf16, f16 or f32, and K and V of that type or 8 bits, of head sizes that are multiples of 32 and "
+     "innermost, "
      "without score_weight; write instruction = pairs or instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); }, isGpu,
      "a Q of 16 bits; write instruction = fma"},

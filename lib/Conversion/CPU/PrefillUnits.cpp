@@ -160,7 +160,9 @@ void UnitPipeline::emitScores(Value unit, Weights &beside) {
   carried = emitRolled(vb, vb.index(0), vb.index(t.sizes.keys), kBlockRows, carried, [&](Value row, ValueRange values) {
     Corner scores = {t.scores, vb.add(getTile(unit).scratch.scoreRow, row), vb.index(0)};
     Weights weights = beside.with(values.drop_front(maxima));
-    emitBlock({{keys, row, vb.index(0)}, queries, scores, /*isAdded=*/false, kBlockTiles, kBlockTiles, t.schedule.getParts()}, t.sizes.head, scorePairs, weights);
+    emitBlock(
+        {{keys, row, vb.index(0)}, queries, scores, /*isAdded=*/false, kBlockTiles, kBlockTiles, t.schedule.getParts()},
+        t.sizes.head, scorePairs, weights);
     Values next = emitMaxima(unit, row, values.take_front(maxima));
     weights.appendTo(next);
     return next;
@@ -187,7 +189,14 @@ void UnitPipeline::emitOutput(Value unit, Weights &beside) {
       emitRolled(vb, vb.index(0), vb.index(t.sizes.value), kBlockRows, carried, [&](Value row, ValueRange before) {
         Corner sums = {acc, row, getBlock(unit).first};
         Weights weights = beside.with(before);
-        emitBlock({{values, row, vb.index(0)}, pairs, sums, /*isAdded=*/true, kBlockTiles, kBlockTiles, t.schedule.getParts()}, t.sizes.keys, outputPairs, weights);
+        emitBlock({{values, row, vb.index(0)},
+                   pairs,
+                   sums,
+                   /*isAdded=*/true,
+                   kBlockTiles,
+                   kBlockTiles,
+                   t.schedule.getParts()},
+                  t.sizes.keys, outputPairs, weights);
         if (weights.unit)
           rescale(weights.unit, row, kBlockRows);
         Values next;

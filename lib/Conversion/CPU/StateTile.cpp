@@ -16,8 +16,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Indices of (row, column) in an operand over the domain (batch…, query, column).
-static TransposeSide getSide(VectorBuilder &vb, Operand operand, unsigned numBatch) {
+TransposeSide attn::cpu::getSide(VectorBuilder &vb, Operand operand, unsigned numBatch) {
   TransposeSide side{operand, {}, operand.isInnermost(numBatch + 1)};
   side.getIndices = [&vb, operand, numBatch](Value row, Value column) {
     SmallVector<Value> domain(numBatch);
@@ -27,8 +26,7 @@ static TransposeSide getSide(VectorBuilder &vb, Operand operand, unsigned numBat
   return side;
 }
 
-/// The number of rows that an operand holds, along the domain's query dimension; null where it broadcasts over them.
-static Value getNumRows(VectorBuilder &vb, const Operand &operand, unsigned numBatch) {
+Value attn::cpu::getNumRows(VectorBuilder &vb, const Operand &operand, unsigned numBatch) {
   AffineExpr query = getAffineDimExpr(numBatch, operand.map.getContext());
   for (auto [i, expr] : llvm::enumerate(operand.map.getResults()))
     if (expr == query)
@@ -184,101 +182,6 @@ static void emitZeroPairs(VectorBuilder &vb, Value rows, Value pairs) {
     });
     return Values();
   });
-}
-
-/// The dimension of the parts of an operand that has some.
-static unsigned getPartsDim(const Operand &operand) {
-  for (auto [i, expr] : llvm::enumerate(operand.map.getResults()))
-    if (isa<AffineConstantExpr>(expr) && operand.getSize(i) != 1)
-      return i;
-  llvm_unreachable("an operand with parts");
-}
-
-/// Rows as the parts of their elements, those of rows that are not there 0.
-static LogicalResult splitRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
-  SmallVector<AffineMap> maps = getMaps(op);
-  unsigned numBatch = getNumBatchDims(op);
-  Operand input{op.getInput(), maps[0]}, output{op.getOutput(), maps[1]};
-  int64_t columns = getStaticSize(op, DimKind::HeadSize), parts = getNumParts(output.memref, output.map);
-  unsigned partsDim = getPartsDim(output);
-  VectorBuilder vb(rewriter, op.getLoc(), target, rewriter.getF32Type());
-  Type type = getElementTypeOrSelf(input.memref.getType());
-  if (!isa<FloatType>(type) || type.getIntOrFloatBitWidth() > vb.elementType.getWidth() ||
-      ShapedType::isDynamic(columns) || !output.isInnermost(numBatch + 1) || !getNumRows(vb, input, numBatch))
-    return op.emitOpError("expected rows of floats, of a static size and at most 32 bits, and parts of bf16 with columns "
-                          "innermost; run attn-tile");
-  TransposeSide from = getSide(vb, input, numBatch), to = getSide(vb, output, numBatch);
-  auto store = [&](Value row, Value column, ValueRange values) {
-    Values indices = to.getIndices(row, column);
-    for (auto [part, value] : llvm::enumerate(values)) {
-      indices[partsDim] = vb.index(part);
-      if (isa<VectorType>(value.getType()))
-        vb.store(value, output.memref, indices);
-      else
-        memref::StoreOp::create(rewriter, vb.loc, value, output.memref, indices);
-    }
-  };
-  /// body(column, whether it is the first of a vector)
-  auto forEachColumn = [&](function_ref<void(Value, bool)> body) {
-    int64_t whole = from.columnsContiguous ? columns / vb.lanes * vb.lanes : 0;
-    for (bool isVector : {true, false})
-      vb.loop(vb.index(isVector ? 0 : whole), vb.index(isVector ? whole : columns), isVector ? vb.lanes : 1, {},
-              [&](Value column, ValueRange) {
-                body(column, isVector);
-                return Values();
-              });
-  };
-  Value rows = getNumRows(vb, input, numBatch), all = getNumRows(vb, output, numBatch);
-  vb.loop(vb.index(0), rows, 1, {}, [&](Value row, ValueRange) {
-    forEachColumn([&](Value column, bool isVector) {
-      Values at = from.getIndices(row, column);
-      Value element = isVector ? vb.load(input.memref, at)
-                               : memref::LoadOp::create(rewriter, vb.loc, input.memref, at).getResult();
-      Values values = vb.splitParts(vb.convert(element, vb.elementType), parts);
-      for (Value &value : values)
-        value = vb.getUpperHalf(value);
-      store(row, column, values);
-    });
-    return Values();
-  });
-  vb.loop(rows, all, 1, {}, [&](Value row, ValueRange) {
-    forEachColumn([&](Value column, bool isVector) {
-      Type type = isVector ? Type(VectorType::get({vb.lanes}, rewriter.getBF16Type())) : rewriter.getBF16Type();
-      store(row, column, Values(parts, vb.zero(type)));
-    });
-    return Values();
-  });
-  rewriter.eraseOp(op);
-  return success();
-}
-
-/// A copy of parts is one of each of them.
-static LogicalResult packParts(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
-  SmallVector<AffineMap> maps = getMaps(op);
-  int64_t parts = getNumParts(op.getOutput(), maps[1]), inputParts = getNumParts(op.getInput(), maps[0]);
-  if (inputParts == 1)
-    return splitRows(rewriter, op, target);
-  if (inputParts != parts)
-    return op.emitOpError("expected as many parts as its input has, ") << inputParts << ", found " << parts;
-  auto getPart = [&](Value memref, AffineMap map, int64_t part) {
-    Location loc = op.getLoc();
-    SmallVector<OpFoldResult> sizes = memref::getMixedSizes(rewriter, loc, memref);
-    SmallVector<OpFoldResult> offsets(sizes.size(), rewriter.getIndexAttr(0)),
-        strides(sizes.size(), rewriter.getIndexAttr(1));
-    unsigned dim = getPartsDim({memref, map});
-    sizes[dim] = rewriter.getIndexAttr(1);
-    offsets[dim] = rewriter.getIndexAttr(part);
-    return memref::SubViewOp::create(rewriter, loc, memref, offsets, sizes, strides).getResult();
-  };
-  for (int64_t part = 0; part < parts; ++part) {
-    rewriter.setInsertionPoint(op);
-    auto copy = PackOp::create(rewriter, op.getLoc(), TypeRange(), getPart(op.getInput(), maps[0], part),
-                               getPart(op.getOutput(), maps[1], part), op.getMapsAttr());
-    if (failed(lowerPack(rewriter, copy, target)))
-      return failure();
-  }
-  rewriter.eraseOp(op);
-  return success();
 }
 
 /// A copy that brings pairs of bf16 together: those of a row, transposed so that rows are lanes, or those of a column.

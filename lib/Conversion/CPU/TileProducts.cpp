@@ -112,8 +112,7 @@ bool attn::cpu::hasPartsInOrder(const Operand &operand, unsigned row, unsigned c
 
 Value attn::cpu::getPartsMatrix(VectorBuilder &vb, Value memref) {
   Value tile = getTile(memref);
-  return memref::CollapseShapeOp::create(vb.b, vb.loc, tile,
-                                         getRowGroups(cast<MemRefType>(tile.getType()).getRank()));
+  return memref::CollapseShapeOp::create(vb.b, vb.loc, tile, getRowGroups(cast<MemRefType>(tile.getType()).getRank()));
 }
 
 Value attn::cpu::getPairMatrix(VectorBuilder &vb, Value pairs, int64_t parts) {
@@ -198,8 +197,13 @@ void attn::cpu::emitTileProduct(VectorBuilder &vb, Value left, Value right, Valu
   Value zero = vb.index(0);
   forEachTilePair(vb, sumsType.getDimSize(0), [&](Value row, int64_t tilesDown) {
     forEachTilePair(vb, sumsType.getDimSize(1), [&](Value column, int64_t tilesAcross) {
-      TileBlock block{{left, row, zero}, {right, zero, vb.multiply(column, 2)}, {sums, row, column}, isAdded, tilesDown,
-                      tilesAcross, parts};
+      TileBlock block{{left, row, zero},
+                      {right, zero, vb.multiply(column, 2)},
+                      {sums, row, column},
+                      isAdded,
+                      tilesDown,
+                      tilesAcross,
+                      parts};
       Values tiles = startTiles(vb, block);
       for (int64_t k = 0; k < depth; k += kDepth)
         multiplyTiles(vb, block, vb.index(k), tiles, [](int64_t) {});

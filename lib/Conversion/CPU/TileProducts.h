@@ -38,8 +38,8 @@ llvm::ArrayRef<PartPair> getPartPairs(int64_t parts);
 
 /// Its sums as they start, row by row.
 Values startTiles(VectorBuilder &vb, const TileBlock &block);
-/// One round of it, of depth kTileDepth from `k` on; calls `behind` with the number of each multiplication behind it, of
-/// sums.size() for each pair of parts.
+/// One round of it, of depth kTileDepth from `k` on; calls `behind` with the number of each multiplication behind it,
+/// of sums.size() for each pair of parts.
 void multiplyTiles(VectorBuilder &vb, const TileBlock &block, mlir::Value k, Values &sums,
                    llvm::function_ref<void(int64_t)> behind);
 void storeTiles(VectorBuilder &vb, const TileBlock &block, mlir::ValueRange sums);

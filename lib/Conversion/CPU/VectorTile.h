@@ -283,6 +283,10 @@ struct TransposeSide {
   bool columnsContiguous = false;
   bool holdsPairs = false; ///< an element of the transpose is two adjacent ones of the operand
 };
+/// Indices of (row, column) in an operand over the domain (batch…, query, column).
+TransposeSide getSide(VectorBuilder &vb, Operand operand, unsigned numBatch);
+/// The number of rows that an operand holds, along the domain's query dimension; null where it broadcasts over them.
+mlir::Value getNumRows(VectorBuilder &vb, const Operand &operand, unsigned numBatch);
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);
 void emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, mlir::Value rows,
@@ -296,6 +300,8 @@ void populateLaneMathPatterns(mlir::RewritePatternSet &patterns);
 
 // One function an op; an error where the op has not the form that attn-tile leaves.
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
+/// The same of parts of elements (PackParts.cpp).
+mlir::LogicalResult packParts(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
 mlir::LogicalResult lowerInitState(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
 mlir::LogicalResult lowerBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp op, const TargetInfo &target);

@@ -231,8 +231,7 @@ AffineMap attn::getRowMap(const TileShape &s, AffineMap map, unsigned column) {
 static bool canReadPages(const TileShape &s, GatherPagesOp gather, AffineMap map) {
   Type type = getElementTypeOrSelf(gather.getCache().getType());
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
-  bool isRead =
-      isRowMajor(s) || type == (usesPairs(s) ? Type(s.rowType) : getAccumulationType(type));
+  bool isRead = isRowMajor(s) || type == (usesPairs(s) ? Type(s.rowType) : getAccumulationType(type));
   return isRead && gather.getPageSize() % getTileSize(s, s.keyPos()) == 0 && visitsOnly(s.step, gather, map);
 }
 

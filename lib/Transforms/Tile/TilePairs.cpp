@@ -60,8 +60,7 @@ Value attn::packPairs(OpBuilder &b, const TileShape &s, const TilePosition &at, 
   Location loc = s.step.getLoc();
   bool pairsRows = paired == s.keyPos();
   rows = splitRows(b, s, rows, map, pairsRows ? paired : other, pairsRows ? other : paired);
-  Value target =
-      emptyParts(b, s, {int64_t(llvm::divideCeil(getTileSize(s, paired), 2)), getTileSize(s, other), 2});
+  Value target = emptyParts(b, s, {int64_t(llvm::divideCeil(getTileSize(s, paired), 2)), getTileSize(s, other), 2});
   if (pairsRows)
     target = sliceKeys(b, s, at, target, s.numBatch, /*perIndex=*/2);
   AffineMap tileMap = getPairMap(s, s.numBatch + 2, s.numBatch + !pairsRows, s.numBatch + pairsRows);
