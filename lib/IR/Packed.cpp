@@ -97,7 +97,8 @@ public:
     });
   }
 
-  /// The rows of each sequence of at least `minRows`, put one after the other into `output`; `headFirst` for (head, row).
+  /// The rows of each sequence of at least `minRows`, put one after the other into `output`; `headFirst` for (head,
+  /// row).
   Value unpad(Value padded, Value output, Value sequences, bool headFirst, int64_t minRows = 0) {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
     Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[0]);

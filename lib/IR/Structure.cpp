@@ -263,7 +263,8 @@ Value getPackedSequences(Operation *op) {
 
 bool hasPackedKeys(Operation *op) {
   return TypeSwitch<Operation *, bool>(op)
-      .Case<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>([](auto packed) { return packed.getCuSeqlensK() != Value(); })
+      .Case<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>(
+          [](auto packed) { return packed.getCuSeqlensK() != Value(); })
       .Default(false);
 }
 

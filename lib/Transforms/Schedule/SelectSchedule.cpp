@@ -139,8 +139,8 @@ static int64_t getEvenTile(int64_t size, int64_t unit, int64_t most) {
 /// True where no step modifies weights.
 static bool keepsWeights(SdpaOp op) { return !op.getDropoutP() && !op.getValueScale(); }
 
-/// True where several query tiles multiply by a head of V, of one head or of those that share it. Of packed queries on a
-/// cache most sequences have few.
+/// True where several query tiles multiply by a head of V, of one head or of those that share it. Of packed queries on
+/// a cache most sequences have few.
 static bool isVisitedAgain(SdpaOp op, int64_t queries, int64_t queryTile) {
   if (op.getCuSeqlensQ() && !hasPackedKeys(op))
     return false;

@@ -145,8 +145,8 @@ private:
     Type type = lengths ? getElementTypeOrSelf(lengths.getType()) : b.getI32Type();
     Value keys = arith::IndexCastOp::create(
         b, loc, type, getValueOrCreateConstantIndexOp(b, loc, tensor::getMixedSize(b, loc, op.getKey(), 2)));
-    auto zeros = tensor::SplatOp::create(
-        b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), ArrayRef(count));
+    auto zeros =
+        tensor::SplatOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), ArrayRef(count));
     return forEachSingle(zeros, [&](Value sequence, Value, Value carried) -> Value {
       Value length = lengths ? tensor::ExtractOp::create(b, loc, lengths, sequence).getResult() : keys;
       return tensor::InsertOp::create(b, loc, length, carried, sequence);

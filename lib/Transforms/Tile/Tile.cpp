@@ -91,7 +91,8 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
     keys = getConstantIntValue(s.domainSizes[s.keyPos()]);
   }
   bool hasLengths = getPackedSequences(s.step) && !hasPackedKeys(s.step);
-  if (!prefill || queries || hasLengths || keys.value_or(0) > getKeyTile(s) || kFewRowsShare * prefill.getLanes() > getQueryTile(s))
+  if (!prefill || queries || hasLengths || keys.value_or(0) > getKeyTile(s) ||
+      kFewRowsShare * prefill.getLanes() > getQueryTile(s))
     return std::nullopt;
   TileShape few = s;
   int64_t lanes = prefill.getLanes(), accumulators = prefill.getBlockRows() * prefill.getBlockVectors();

@@ -104,8 +104,8 @@ void attn::packValue(OpBuilder &b, const TileShape &s, const TilePosition &at, V
   AffineMap rowMap = getRowMap(s, map, s.valuePos());
   if (s.schedule.getInfo().valueLayout == OperandLayout::Columns) {
     value = splitRows(b, s, value, rowMap, s.keyPos(), s.valuePos());
-    value = packColumns(b, s, value, rowMap,
-                        emptyParts(b, s, {getTileSize(s, s.valuePos()), getTileSize(s, s.keyPos())}));
+    value =
+        packColumns(b, s, value, rowMap, emptyParts(b, s, {getTileSize(s, s.valuePos()), getTileSize(s, s.keyPos())}));
     map = addParts(s, getTileMap(s, {s.valuePos(), s.keyPos()}));
     if (!isWholeTile(s, at))
       value = sliceKeys(b, s, at, value, map.getNumResults() - 1);
