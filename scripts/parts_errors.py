@@ -37,7 +37,7 @@ def make_inputs() -> dict[str, list[np.ndarray]]:
     """q, k and v by name; all finite."""
     rng = np.random.default_rng(1)
     inputs = {"normal": draw(64, 1000, 64, 0)}
-    inputs["normal, q times 8"] = [x * y for x, y in zip(draw(64, 1000, 64, 0), (np.float32(8), 1, 1))]
+    inputs["normal, q times 8"] = [inputs["normal"][0] * np.float32(8), *inputs["normal"][1:]]
     # Each column of q and k, and each one of v, has a size of its own; products of q and k are as large as before.
     q, k, v = draw(64, 300, 64, 2)
     size = (10.0 ** rng.uniform(-6, 6, 64)).astype(np.float32)
