@@ -223,7 +223,7 @@ std::vector<std::string> TuneSpace::changeInstruction(ScheduleAttr schedule) con
   StringRef narrow = isDecode && hasBytes ? "bytes" : hasPairs ? "pairs" : "fma";
   StringRef other = schedule.getInfo().depth == 1 ? narrow : "fma";
   if (!isDecode)
-    return {("#attn.prefill<overlap = false, instruction = " + other + ">").str()};
+    return {("#attn.prefill<overlap = false, parts = 1, instruction = " + other + ">").str()};
   return {("#attn.decode<instruction = " + other + ">").str()};
 }
 
