@@ -202,6 +202,7 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
             ? tensor::EmptyOp::create(builder, loc, rowShape, getElementTypeOrSelf(statistic.getType())).getResult()
             : Value());
   Value queryLengths = padder.getLengths(op.getCuSeqlensQ());
+  Value keyLengths = arePacked ? padder.getLengths(op.getCuSeqlensK()) : Value();
 
   IRMapping mapping;
   auto padded = cast<SdpaOp>(builder.clone(*op, mapping));
@@ -221,7 +222,7 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   padded.getCuSeqlensKMutable().clear();
   padded.getQLengthsMutable().assign(queryLengths);
   if (arePacked)
-    padded.getKvLengthsMutable().assign(padder.getLengths(op.getCuSeqlensK()));
+    padded.getKvLengthsMutable().assign(keyLengths);
   shareHeads(builder, op, padded);
 
   int64_t minRows = op.getMinQueries().value_or(0);
