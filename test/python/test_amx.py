@@ -51,7 +51,7 @@ PROBLEMS = {
     "b2 hq2 sq128 sk256 d64 bf16 bias=1,2,128,256 mask=1,1,1,256 softcap=2 kv_lengths out=lse": True,
     "b? hq2 sq? sk256 d64 bf16": True,
     "b2 hq2 sq128 sk200 d64 bf16 layout=varlen causal=top_left": True,
-    # Key tiles that are packed first: of packed sequences, one of them longer than a tile; a window that leaves some out;
+    # Key tiles that are packed first: of packed sequences, one longer than a tile; a window that leaves some out;
     # heads that share V, and batch indices of their own lengths; K that is widened, also from pages.
     "b3 hq4 hkv2 sq300 sk300 d64 bf16 layout=varlen causal=top_left": True,
     "b3 hq2 sq? sk? d64 bf16 layout=varlen causal=bottom_right window=70,0 out=lse": True,
