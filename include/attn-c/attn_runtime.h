@@ -49,9 +49,9 @@ void attn_runtime_set_openmp(const attn_openmp *openmp);
 
 /* Conditions on the integers of an argument. The limit is the product of the sizes limit and factor. */
 typedef enum attn_value_kind {
-  ATTN_LENGTHS = 1, /* each in 0 to the limit */
-  ATTN_PREFIX_SUMS =
-      2, /* the first 0, none less than the one before, the last the limit; one more than `lengths` has */
+  ATTN_LENGTHS = 1,      /* each in 0 to the limit */
+  ATTN_PREFIX_SUMS = 2,  /* the first 0, none less than the one before, the last the limit; their number is one more
+                            than that of `lengths` */
   ATTN_BLOCK_TABLE = 3,  /* [batch, page]: each in 0 to the limit - 1, for the pages that hold rows 0 to length - 1;
                             entries beyond those are not read */
   ATTN_POSITIONS = 4,    /* each at least 0, and the limit holds `rows` rows from it on */
