@@ -154,7 +154,8 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
   Location loc = s.step.getLoc();
   ColumnRanges ranges = getKeyColumns(b, s, at);
   Value &lower = ranges.lower, &upper = ranges.upper;
-  if (isGpu(s) && getPackedSequences(s.step))
+  // A tile behind the rows of its sequence visits no keys.
+  if (getPackedSequences(s.step))
     upper = arith::SelectOp::create(
         b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at.firstQuery, at.endQuery), upper, lower);
   if (at.lower) {
