@@ -147,7 +147,7 @@ Values attn::cpu::startTiles(VectorBuilder &vb, const TileBlock &block) {
 }
 
 ArrayRef<PartPair> attn::cpu::getPartPairs(int64_t parts) {
-  static constexpr PartPair kOne[] = {{0, 0}}, kTwo[] = {{1, 0}, {0, 0}, {0, 1}},
+  static constexpr PartPair kOne[] = {{0, 0}}, kTwo[] = {{1, 1}, {1, 0}, {0, 0}, {0, 1}},
                             kThree[] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
   return parts == 1 ? ArrayRef(kOne) : parts == 2 ? ArrayRef(kTwo) : ArrayRef(kThree);
 }
