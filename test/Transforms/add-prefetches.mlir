@@ -97,8 +97,8 @@ func.func @pages(%q: !a, %k: tensor<9x8x16xf32>, %table: tensor<8xi32>, %a0: !a,
 
 // -----
 
-// Heads of a page that lie side by side have a loop inside of that over pages: the rows of the next page are those of the
-// same head.
+// Heads of a page that lie side by side have a loop inside of that over pages: beside each head a part of the rows of
+// all heads of the next page is prefetched.
 // CHECK-LABEL: func @heads_of_pages(
 //  CHECK-SAME:     %[[CACHE:[a-z0-9]*]]: tensor<9x8x2x16xf32>, %[[TABLE:[a-z0-9]*]]: tensor<8xi32>
 //       CHECK:     scf.for %[[KEY:[a-z0-9]*]] = %c0 to %c64 step %c8
@@ -108,8 +108,9 @@ func.func @pages(%q: !a, %k: tensor<9x8x16xf32>, %table: tensor<8xi32>, %a0: !a,
 //       CHECK:         %[[ENTRY:.*]] = arith.divui %[[ROUND]], %c8
 //       CHECK:         %[[LOADED:.*]] = tensor.extract %[[TABLE]][%[[ENTRY]]]
 //       CHECK:         %[[PAGE:.*]] = arith.index_cast %[[LOADED]]
-//       CHECK:         %[[K:.*]] = tensor.extract_slice %[[CACHE]][%[[PAGE]], 0, %[[HEAD]], 0]
-//       CHECK:         attn.prefetch %[[K]][%c0, %c0] {beside = #attn.contraction<values>
+//       CHECK:         %[[K:.*]] = tensor.extract_slice %[[CACHE]][%[[PAGE]], 0, %c0, 0]
+//       CHECK:         %[[ROW:.*]] = arith.muli %[[HEAD]], %c4
+//       CHECK:         attn.prefetch %[[K]][%[[ROW]], %c0] {beside = #attn.contraction<values>, columns = 32 : i64, {{.*}}rows = 4
 #q = affine_map<(h, i, j, d, e) -> (h, i, d)>
 #k = affine_map<(h, i, j, d, e) -> (0, j, 0, d)>
 #v = affine_map<(h, i, j, d, e) -> (0, j, 0, e)>

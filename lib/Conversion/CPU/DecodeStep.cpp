@@ -41,7 +41,8 @@ static int64_t getSize(const Operand &operand, unsigned position) {
 }
 
 DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
-    : vb(vb), schedule(cast<DecodeAttr>(*step.getSchedule())), rows(vb, step), prefetches(vb, step) {
+    : vb(vb), schedule(cast<DecodeAttr>(*step.getSchedule())), rows(vb, step), prefetches(vb, step),
+      maxKeys(getMaxTileKeys(step)) {
   OpBuilder &b = vb.b;
   SmallVector<AffineMap> maps = getMaps(step);
   query = {step.getQuery(), maps[0]};
@@ -55,8 +56,8 @@ DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
   numKeys = multiply(vb, getDomainSizes(b, step)[getNumBatchDims(step) + 1], keys.size());
   // The last block of keys may write up to one vector of scores beyond the last key.
   int64_t count = rows.getMaxCount();
-  int64_t pitch = llvm::alignTo(getMaxTileKeys(step) * keys.size(),
-                                std::max(vb.lanes, schedule.getInstruction().getInfo().keyMultiple));
+  int64_t pitch =
+      llvm::alignTo(maxKeys * keys.size(), std::max(vb.lanes, schedule.getInstruction().getInfo().keyMultiple));
   scores = weights = vb.stackBuffer({count, pitch});
   if (usesPairs(*this) || usesTiles(*this))
     weights = vb.stackBuffer({count, pitch}, b.getBF16Type());
@@ -203,11 +204,17 @@ void attn::cpu::prefetch(const DecodeTile &t, Contraction product, Value row, in
       part = vb.add(vb.multiply(vb.divide(firstTileRow, rowBlock), rounds), round);
     else
       passes = 1;
-    tile.rows = block / getNumSegments(t);
-    tile.firstRow = vb.add(tile.firstRow, row);
+    int64_t blockRows = block / getNumSegments(t), parts = passes * rounds;
+    if (tile.rows == t.maxKeys) {
+      tile.rows = blockRows;
+      tile.firstRow = vb.add(tile.firstRow, row);
+    } else { // All blocks share the tile.
+      part = vb.add(vb.multiply(vb.divide(row, blockRows), parts), part);
+      parts *= llvm::divideCeil(t.maxKeys, blockRows);
+    }
     // Rows that lie apart compete for few sets of the first-level cache.
     tile.locality = isDense(tile.operand) && !vb.target.prefetchesIntoL2 ? 3 : 2;
-    emitPrefetchPart(vb, tile, part, passes * rounds);
+    emitPrefetchPart(vb, tile, part, parts);
   }
 }
 

@@ -36,6 +36,7 @@ struct DecodeTile {
   const DecodeAttr schedule;
   const TileRows rows;
   const StepPrefetches prefetches;
+  const int64_t maxKeys; ///< of a segment
   Operand query;
   DecodeState state;
   llvm::SmallVector<Operand> keys, values; ///< one of each segment

@@ -39,8 +39,8 @@ static constexpr int64_t kMinPage = 16;
 /// segments of a range begin, so ranges are longer where there are many.
 static constexpr int64_t kSplitKeys = 2048, kMinSplitKeys = 512, kMaxSplitKeys = 8192;
 /// Heads of K that lie side by side are read in runs of so many bytes, a page of virtual memory. Rows of fewer bytes
-/// gain nothing: the hardware prefetches their neighbours anyway.
-static constexpr int64_t kRunBytes = 4096, kMinRowBytes = 256;
+/// gain nothing: the hardware prefetches their neighbours anyway, unless they are in pages.
+static constexpr int64_t kRunBytes = 4096, kMinRowBytes = 256, kMinPagedRowBytes = 128;
 /// Rows of a tile of several heads of K, at most: their state stays in caches of the core.
 static constexpr int64_t kMaxTileRows = 64;
 /// Rows of a block of int8 keys, at most. Widening takes two instructions: to widen the keys again for more rows costs
@@ -82,9 +82,14 @@ bool attn::hasHeadsSideBySide(SdpaOp op) {
 }
 
 /// Heads of K in the loop over keys, where their rows lie side by side: as many as make up a run of memory.
-static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t keyBits) {
-  // A step of integers prepares too much for few keys.
-  if (rowBytes < kMinRowBytes || keyBits <= 8)
+static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, bool usesBytes) {
+  // A step of products of bytes prepares too much for few keys.
+  auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
+  bool isPaged = gather && getPageTile(op, gather, kMinPage) > 0;
+  if (usesBytes || rowBytes < (isPaged ? kMinPagedRowBytes : kMinRowBytes))
+    return 1;
+  // Contiguous keys of 8 bits take longer to widen than to read.
+  if (!isPaged && getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() <= 8)
     return 1;
   for (int64_t kvHeads = std::min(kRunBytes / rowBytes, kMaxTileRows / rows); kvHeads > 1; --kvHeads)
     if (canShareKeyLoop(op, kvHeads))
@@ -173,11 +178,6 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   // masked.
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOrderFree = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
-  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOrderFree && isOneBlock && rowBlock >= kManyRows);
-  // Rows of a dynamic number are counted through the heads of one key head.
-  bool sharesLoop = !ShapedType::isDynamic(domain[numBatch]) && isSideBySide.value_or(hasHeadsSideBySide(op));
-  int64_t kvHeads = sharesLoop ? selectKvHeads(op, rows, rowBytes, keyBits) : 1;
-  bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOrderFree && kvHeads == 1;
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
@@ -188,6 +188,11 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
     usesBytes = false;
     instruction = InstructionAttr::getFMA(op.getContext());
   }
+  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOrderFree && isOneBlock && rowBlock >= kManyRows);
+  // Rows of a dynamic number are counted through the heads of one key head.
+  bool sharesLoop = !ShapedType::isDynamic(domain[numBatch]) && isSideBySide.value_or(hasHeadsSideBySide(op));
+  int64_t kvHeads = sharesLoop ? selectKvHeads(op, rows, rowBytes, usesBytes) : 1;
+  bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOrderFree && kvHeads == 1;
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
   if (getTileStackBytes(op, rows, keyTile) > kMaxDecodeStackBytes)
     return std::nullopt;

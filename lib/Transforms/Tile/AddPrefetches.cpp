@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_ADDPREFETCHESPASS
@@ -81,6 +82,8 @@ private:
               std::optional<Contraction> beside);
   void addDense(Value operand, AffineMap map);
   void addFirstRows(scf::ForOp loop, const Source &source, int64_t columns);
+  void addHeadsInOrder(scf::ForOp loop, scf::ForOp heads, const Source &source, int64_t numHeads, int64_t rows,
+                       int64_t columns, Contraction product);
   void addSegments(DecodeAttr schedule, Contraction product);
 
   OpBuilder b;
@@ -210,9 +213,8 @@ bool areInPages(scf::ForOp loop, ValueRange tiles) {
   return loop && llvm::any_of(getLookup(loop, tiles), [](Operation *op) { return isa<tensor::ExtractOp>(op); });
 }
 
-/// `tiles` as they are where the loop's index is `iv`, at the builder's position.
-SmallVector<Value> cloneFor(OpBuilder &b, scf::ForOp loop, Value iv, ValueRange tiles) {
-  IRMapping mapping;
+/// `tiles` as they are where the loop's index is `iv`, and others are what `mapping` says, at the builder's position.
+SmallVector<Value> cloneFor(OpBuilder &b, scf::ForOp loop, Value iv, ValueRange tiles, IRMapping mapping = {}) {
   mapping.map(loop.getInductionVar(), iv);
   for (Operation *op : getLookup(loop, tiles))
     b.clone(*op, mapping);
@@ -242,6 +244,27 @@ SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
   return pages;
 }
 
+/// The index of the loop's next round so many rounds later; of this round where there is none.
+Value getNextRound(OpBuilder &b, Location loc, scf::ForOp loop, int64_t rounds) {
+  Value next =
+      add(b, loc, loop.getInductionVar(), b.createOrFold<arith::MulIOp>(loc, loop.getStep(), index(b, loc, rounds)));
+  return select(b, loc, isBefore(b, loc, next, loop.getUpperBound()), next, loop.getInductionVar());
+}
+
+/// Prefetches the rows of all heads of the next tile of `loop` in the order of memory, a part of them beside each head
+/// of this one: a head's own rows lie apart, and memory delivers them at half its rate.
+void PrefetchBuilder::addHeadsInOrder(scf::ForOp loop, scf::ForOp heads, const Source &source, int64_t numHeads,
+                                      int64_t rows, int64_t columns, Contraction product) {
+  Location loc = step.getLoc();
+  Value zero = index(b, loc, 0);
+  IRMapping firstHead;
+  firstHead.map(heads.getInductionVar(), zero);
+  SmallVector<Value> next = cloneFor(b, loop, getNextRound(b, loc, loop, 1), source.tiles, firstHead);
+  int64_t part = llvm::divideCeil(rows, numHeads);
+  Value row = b.createOrFold<arith::MulIOp>(loc, heads.getInductionVar(), index(b, loc, part));
+  create({next, source.map}, row, zero, part, columns * numHeads, product);
+}
+
 /// Prefetches what the step reads next of K, or of V, beside the other product.
 void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   Location loc = step.getLoc();
@@ -268,9 +291,11 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   }
   if (distance == 0)
     return;
+  if (auto heads = dyn_cast<scf::ForOp>(step->getParentOp()); isInterleaved && heads && heads != loop)
+    return addHeadsInOrder(loop, heads, *source, schedule.getKvHeads(), rows, columns, product);
   int64_t rounds = distance / std::max<int64_t>(rows, 1);
-  bool isShort = count == 1 && !isInterleaved && rounds >= kShortPageRounds;
-  if (!isKey && !isShort && !isInterleaved)
+  bool isShort = count == 1 && rounds >= kShortPageRounds;
+  if (!isKey && !isShort)
     return create(*source, zero, zero, rows, columns, product);
   // Steps of some rows of a page are in a loop over it.
   SmallVector<Value> pages = getPages(step, source->tiles);
@@ -280,10 +305,7 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
     OpBuilder::InsertionGuard guard(b);
     if (rowLoop)
       b.setInsertionPoint(rowLoop);
-    Value next = add(b, loc, loop.getInductionVar(),
-                     b.createOrFold<arith::MulIOp>(loc, loop.getStep(), index(b, loc, isShort ? rounds : 1)));
-    next = select(b, loc, isBefore(b, loc, next, loop.getUpperBound()), next, loop.getInductionVar());
-    nextPages = cloneFor(b, loop, next, pages);
+    nextPages = cloneFor(b, loop, getNextRound(b, loc, loop, isShort ? rounds : 1), pages);
   }
   Value row = zero;
   if (rowLoop) {
