@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _kernel, _problem, _signatures, _tensor, api
-from attn._cache import MAX_KERNELS
+from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, api
 from attn._options import Packed
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
@@ -151,9 +148,9 @@ def varlen_sdpa(
       TypeError, ValueError, CompileError: as `sdpa`.
     """
     if all(x is None for x in (sink, score_mod, mask_mod, k_scale, v_scale)):
-        given_words = tuple([(name, type(value), value) for name, value in words.items()])
-        plain = (given_words, scale, causal, align, return_lse, return_max, return_log_sum, dynamic)
-        result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, plain)
+        plain = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, "return_max": return_max}
+        plain |= {"return_log_sum": return_log_sum, **words}
+        result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, dynamic, plain)
         if result is not None:
             return result
     options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
@@ -163,55 +160,32 @@ def varlen_sdpa(
     return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
 
 
-def _run_plain(target: str, named: dict[str, Any], rows: Any, keys: Any, plain: tuple[Any, ...]) -> Any:
+def _run_plain(target: str, named: dict[str, Any], rows: Any, keys: Any, dynamic: bool, plain: dict[str, Any]) -> Any:
     """The results of a call of q, k, v and i32 prefix sums without other arrays; None where it is another one.
 
     The checked entry tests what the prefix sums hold. Of a call that is refused, `packed` finds the error again.
     """
     if _cuda.is_target(target) or not all(_tensor.is_plain_i32(x) for x in (rows, keys)):
         return None
-    _, scale, causal, align, *_ = plain
-    if _call.offsets(causal, align) or hasattr(scale, "__dlpack__"):
+    if _call.offsets(plain["causal"], plain["align"]) or hasattr(plain["scale"], "__dlpack__"):
         return None  # a tensor of offsets may have a hash
     try:
         inputs, types = api.plain_inputs(target, named)
         are_same = rows is keys or np.array_equal(rows, keys)
-        kernel = _plain_kernel(target, types, (rows.size, keys.size), are_same, *plain)
+        others = ((rows.size, keys.size), are_same)
+        kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
         return kernel.run([*inputs, rows, keys], named["q"])
     except (TypeError, ValueError):
         return None
 
 
-@functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
-def _plain_kernel(
-    target: str,
-    types: tuple[tuple[tuple[int, ...], np.dtype[Any], bool], ...],
-    sums: tuple[int, int],
-    are_same: bool,
-    words: tuple[tuple[str, type, Any], ...],
-    scale: Any,
-    causal: Any,
-    align: Any,
-    return_lse: bool,
-    return_max: bool,
-    return_log_sum: bool,
-    dynamic: bool,
-) -> _kernel.Kernel:
-    """The kernel of a call of q, k, v of these types and shapes, and no other array: what follows is done once.
-
-    Raises:
-      TypeError: an option cannot be hashed; otherwise as `prepare_packed`.
-    """
-    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
+def _plain_call(arrays: list[Any], target: str, sums: tuple[int, int], are_same: bool, **options: Any) -> _call.Call:
+    """The call, of prefix sums of these sizes."""
     named: dict[str, Any] = dict(zip("qkv", arrays, strict=True))
-    named |= {"causal": causal, "align": align}
+    named |= {name: options.pop(name) for name in ("causal", "align")}
     named |= {f"cu_seqlens_{x}": np.zeros(size, np.int32) for x, size in zip("qk", sums, strict=True)}
-    options: dict[str, Any] = {"scale": scale, "return_lse": return_lse, "return_max": return_max}
-    options |= {"return_log_sum": return_log_sum, **{name: value for name, _, value in words}}
     problem, _, longest = prepare_packed(named, is_known=False, are_same=are_same, **options)
-    problem = dataclasses.replace(problem, strided=any(is_view for _, _, is_view in types))
-    call = _call.Call(problem, longest, [], target)
-    return api.compiled(call.traced(None, None, dynamic=dynamic)[0], target)
+    return _call.Call(problem, longest, [], target)
 
 
 def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> _call.Call:

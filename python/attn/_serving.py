@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _kernel, _problem, _signatures, _tensor, api
-from attn._cache import MAX_KERNELS
+from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, api
 from attn._options import Paged
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
@@ -164,9 +162,9 @@ def paged_sdpa(
     arrays = (bias, mask, sink, q_lengths, score_mod, mask_mod, k_scale, v_scale)
     if all(x is None for x in arrays) and not _cuda.is_target(target):
         named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
-        given_words = tuple([(name, type(value), value) for name, value in words.items()])
-        plain = (given_words, page_layout, scale, causal, align, return_lse, return_max, return_log_sum, dynamic)
-        result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), plain)
+        plain = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, "return_max": return_max}
+        plain |= {"return_log_sum": return_log_sum, **words}
+        result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), page_layout, dynamic, plain)
         if result is not None:
             return result
     options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
@@ -175,18 +173,24 @@ def paged_sdpa(
     options["cu_seqlens_q"] = cu_seqlens_q
     call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
     if dynamic:
-        _check_dynamic(call.problem)
+        check_dynamic(call.problem)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
 
 
-def _run_plain(target: str, named: dict[str, Any], integers: tuple[Any, ...], plain: tuple[Any, ...]) -> Any:
+def _run_plain(
+    target: str,
+    named: dict[str, Any],
+    integers: tuple[Any, ...],
+    page_layout: str,
+    dynamic: bool,
+    plain: dict[str, Any],
+) -> Any:
     """The results of a call of q, the caches and i32 lengths, sums and table, no other array; None where it is another.
 
     The checked entry tests what the integers hold. Of a call that is refused, `paged` finds the error again.
     """
-    _, _, scale, causal, align, *_, dynamic = plain
-    if _call.offsets(causal, align) or hasattr(scale, "__dlpack__"):
+    if _call.offsets(plain["causal"], plain["align"]) or hasattr(plain["scale"], "__dlpack__"):
         return None  # a tensor of offsets may have a hash
     try:
         inputs, types = api.plain_inputs(target, named)
@@ -200,45 +204,24 @@ def _run_plain(target: str, named: dict[str, Any], integers: tuple[Any, ...], pl
             rows = (1, *q[1:]) if counts[1] is not None else (1, q[1], 1, q[3])
             types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
             counts = [(1,), None if counts[1] is None else (2,), (1, 1)]
-        kernel = _plain_kernel(target, types, tuple(counts), *plain)
+        others = (tuple(counts), page_layout, dynamic)
+        kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
         return kernel.run([*inputs, *lengths], named["q"])
     except (TypeError, ValueError, IndexError):
         return None
 
 
-@functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
-def _plain_kernel(
-    target: str,
-    types: tuple[tuple[tuple[int, ...], np.dtype[Any], bool], ...],
-    counts: tuple[Any, ...],
-    words: tuple[tuple[str, type, Any], ...],
-    page_layout: str,
-    scale: Any,
-    causal: Any,
-    align: Any,
-    return_lse: bool,
-    return_max: bool,
-    return_log_sum: bool,
-    dynamic: bool,
-) -> _kernel.Kernel:
-    """The kernel of a call of q and caches of these types and shapes, and no other array: what follows is done once.
-
-    Raises:
-      TypeError: an option cannot be hashed; otherwise as `paged`.
-    """
-    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
+def _plain_call(
+    arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, is_dynamic: bool, **options: Any
+) -> _call.Call:
+    """The call, of lengths, prefix sums and a block table of these sizes."""
     lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
     if sums is not None:
         sums[-1] = arrays[0].shape[0]
-    options: dict[str, Any] = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse}
-    options |= {"return_max": return_max, "return_log_sum": return_log_sum, "cu_seqlens_q": sums}
-    options |= {name: value for name, _, value in words}
-    call = paged(*arrays, table, lengths, target, page_layout, **options)
-    if dynamic:
-        _check_dynamic(call.problem)
-    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
-    source = call._replace(problem=problem, inputs=[]).traced(None, None, dynamic=dynamic)[0]
-    return api.compiled(source, target)
+    call = paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
+    if is_dynamic:
+        check_dynamic(call.problem)
+    return call
 
 
 def paged(
@@ -323,7 +306,7 @@ def _prepare_packed(
     return dataclasses.replace(problem, layout="varlen", q_lengths=False), others
 
 
-def _check_dynamic(problem: _problem.Problem) -> None:
+def check_dynamic(problem: _problem.Problem) -> None:
     """Raises where arrays of a paged call have a size for each key, as a kernel for any number of pages has not."""
     by_key = [name for name, x in (("a bias", problem.bias), ("a mask", problem.mask)) if x is not None and x[3] != 1]
     by_key += ["k_scale and v_scale a token"] if problem.kv_scale == "token" else []

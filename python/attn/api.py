@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import numbers
+from collections.abc import Callable
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -208,11 +209,11 @@ def sdpa(
     has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
         inputs, types = plain_inputs(target, {"q": q, "k": k, "v": v})
-        plain = (scale, causal, align, layout, heads, return_lse, return_weights, return_max, return_log_sum, dynamic)
-        # Of one type and value: True is no number, though it has the hash of 1.
-        given_words = tuple([(name, type(value), value) for name, value in words.items()])
+        plain = {"scale": scale, "causal": causal, "align": align, "layout": layout, "heads": heads, **words}
+        plain |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
         try:
-            kernel = _plain_kernel(target, types, given_words, *plain)
+            options_of = typed(**plain, return_log_sum=return_log_sum)
+            kernel = plain_kernel(_plain_call, target, types, options_of, dynamic)
         except TypeError:
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
         else:
@@ -252,44 +253,42 @@ def plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[A
     return arrays, tuple([(x.shape, x.dtype, _tensor.is_view(x)) for x in arrays])
 
 
+def typed(**options: Any) -> tuple[tuple[str, type, Any], ...]:
+    """Options as a key: of one type and value, since True is no number, though it has the hash of 1."""
+    return tuple([(name, type(value), value) for name, value in options.items()])
+
+
 @functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
-def _plain_kernel(
+def plain_kernel(
+    make: Callable[..., _call.Call],
     target: str,
     types: tuple[tuple[tuple[int, ...], np.dtype[Any], bool], ...],
-    words: tuple[tuple[str, type, Any], ...],
-    scale: Any,
-    causal: Any,
-    align: Any,
-    layout: str,
-    heads: Any,
-    return_lse: bool,
-    return_weights: bool,
-    return_max: bool,
-    return_log_sum: bool,
+    options: tuple[tuple[str, type, Any], ...],
     dynamic: bool | None,
+    *others: Any,
 ) -> _kernel.Kernel:
-    """The kernel of a call of q, k and v of these types and shapes, and no other array: what follows is done once.
+    """The kernel of a call without functions or arrays but those of these types and shapes: what follows is done once.
+
+    Args:
+      make: the call, of arrays without values, the target, what is in `others`, and options by name.
+      target, dynamic: as in `sdpa`.
+      types: of the arrays: shapes, types, and whether they are views.
+      options: as from `typed`.
+      others: all else that the problem depends on.
 
     Raises:
-      TypeError: an option cannot be hashed; otherwise as `_call.prepare`.
+      TypeError: an option cannot be hashed; otherwise as `make`.
     """
-    strided = any(is_view for _, _, is_view in types)
     arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
-    problem, _ = _call.prepare(
-        *arrays,
-        scale=scale,
-        causal=causal,
-        align=align,
-        layout=layout,
-        heads=heads,
-        return_lse=return_lse,
-        return_weights=return_weights,
-        return_max=return_max,
-        return_log_sum=return_log_sum,
-        **{name: value for name, _, value in words},
-    )
-    call = _call.Call(dataclasses.replace(problem, strided=strided), problem.sizes.scores, [], target)
+    call = make(arrays, target, *others, **{name: value for name, _, value in options})
+    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
+    call = call._replace(problem=problem, inputs=[])
     return compiled(call.traced(None, None, dynamic=dynamic)[0], target)
+
+
+def _plain_call(arrays: list[Any], target: str, **options: Any) -> _call.Call:
+    problem, _ = _call.prepare(*arrays, **options)
+    return _call.Call(problem, problem.sizes.scores, [], target)
 
 
 def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:

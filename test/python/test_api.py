@@ -167,7 +167,7 @@ def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
         time.sleep(0.05)
         return _kernel.compile(line, target, name=name)
 
-    api._plain_kernel.cache_clear()
+    api.plain_kernel.cache_clear()
     monkeypatch.setattr(api, "kernels", api.KernelCache())
     monkeypatch.setattr(api, "_kernel", types.SimpleNamespace(compile=slow))
     barrier = threading.Barrier(8)
