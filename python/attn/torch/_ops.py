@@ -6,6 +6,7 @@ functions are there as the text of their regions, and the names and tensors of w
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,33 @@ SECOND_ORDER = (
 DEVICES = ("cpu", "cuda")  # whose kernels there are
 NO_BOUND = -1  # of a window: None
 CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
+
+
+def words_of(cls: type[Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The words of a call of this kind, which stand last, one by one; PyTorch drops trailing defaults."""
+    given = tuple(arguments[len(cls._fields) - 1 :])
+    return given + (None,) * (len(_words.FORMS) - len(given))
+
+
+def flat_words(given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The values of words as operators take them; None of those that are not there."""
+    words = {name: given.get(name) for name in _words.FORMS}
+    for name, form in _words.FORMS.items():
+        if form == "Bounds" and words[name] is not None:
+            words[name] = [NO_BOUND if bound is None else bound for bound in words[name]]
+    return tuple(words.values())
+
+
+def keywords(call: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The keywords of attn's functions of a call: these of its fields, its words, and offsets in their place."""
+    words = dict(zip(_words.FORMS, call.words, strict=True))
+    for name, form in _words.FORMS.items():
+        if form == "Bounds" and words[name] is not None:
+            words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
+    named = {name: getattr(call, name) for name in (*names, "scale", "causal", "align")} | words
+    if call.offsets is not None:  # causal or align is a word for where they go
+        named["causal" if call.causal is not None else "align"] = call.offsets
+    return {name: x for name, x in named.items() if x is not None} | {"dynamic": call.dynamic}
 
 
 class Call(NamedTuple):
@@ -57,12 +85,10 @@ class Call(NamedTuple):
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> Call:
-        """From what an operator is called with: the words stand last, one by one; PyTorch drops trailing defaults."""
-        fixed, words = len(cls._fields) - 1, len(_words.FORMS)
-        given = tuple(arguments[fixed:])
+        """From what an operator is called with."""
         if arguments[3] is None:  # of an empty list AOTInductor hands over none
             arguments = (*arguments[:3], [], *arguments[4:])
-        return cls(*arguments[:fixed], words=given + (None,) * (words - len(given)))
+        return cls(*arguments[: len(cls._fields) - 1], words=words_of(cls, arguments))
 
     def flat(self) -> tuple[Any, ...]:
         """The arguments, the words one by one."""
@@ -86,20 +112,13 @@ class Call(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.sdpa` beside q, k and v."""
-        words = dict(zip(_words.FORMS, self.words, strict=True))
-        for name, form in _words.FORMS.items():
-            if form == "Bounds" and words[name] is not None:
-                words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
-        named = {name: getattr(self, name) for name in ("bias", "mask", "sink", "q_lengths", "kv_lengths", "scale")}
-        named |= {"causal": self.causal, "align": self.align}
-        if self.offsets is not None:  # causal or align is a word for where they go
-            named["causal" if self.causal is not None else "align"] = self.offsets
+        given = keywords(self, ("bias", "mask", "sink", "q_lengths", "kv_lengths"))
         if self.dropout is not None:
             seed, offset = self.seeds.tolist()
-            named["dropout"] = (self.dropout, seed, offset)
+            given["dropout"] = (self.dropout, seed, offset)
         if self.regions:
-            named["score_mod"] = _trace.Traced(self.functions(), tuple(x.detach() for x in self.captures))
-        return {name: x for name, x in {**named, **words}.items() if x is not None} | {"dynamic": self.dynamic}
+            given["score_mod"] = _trace.Traced(self.functions(), tuple(x.detach() for x in self.captures))
+        return given
 
 
 RESULTS = "Tensor dout, Tensor out, Tensor max, Tensor log_sum"

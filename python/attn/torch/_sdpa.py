@@ -8,8 +8,8 @@ import torch
 
 from attn import _signatures, _words
 from attn._words import Words
-from attn.torch import _broadcast, _context, _eager, _functions, _nested, _proxies, _regions
-from attn.torch._ops import NO_BOUND, Call
+from attn.torch import _broadcast, _context, _eager, _functions, _nested, _ops, _proxies, _regions
+from attn.torch._ops import Call
 
 Tensor = torch.Tensor
 NO_WORDS = (None,) * len(_words.FORMS)
@@ -136,7 +136,7 @@ def sdpa(
         regions=regions,
         captured=captured,
         dynamic=dynamic,
-        words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]) if words else NO_WORDS,
+        words=_ops.flat_words(words) if words else NO_WORDS,
     )
     returned = ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max))
     made = _eager.run(call, returned, given)
@@ -165,9 +165,3 @@ def _alignment(value: Any) -> str | None:
 def _seeds(dropout_p: float) -> Tensor | None:
     """Seed and offset of a call with dropout, which the host reads."""
     return torch.randint(2**62, (2,), device="cpu") if dropout_p else None
-
-
-def _word(form: str, value: Any) -> Any:
-    if form != "Bounds" or value is None:
-        return value
-    return [NO_BOUND if bound is None else bound for bound in value]

@@ -13,8 +13,8 @@ import attn
 from attn import _signatures, _words
 from attn._words import Words
 from attn.torch import _context, _ops, _place
-from attn.torch._ops import KINDS, NO_BOUND
-from attn.torch._varlen import _integers, _word
+from attn.torch._ops import KINDS
+from attn.torch._varlen import _integers
 
 Tensor = torch.Tensor
 
@@ -41,10 +41,8 @@ class Call(NamedTuple):
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> Call:
-        """From what an operator is called with: the words stand last, one by one; PyTorch drops trailing defaults."""
-        fixed, words = len(cls._fields) - 1, len(_words.FORMS)
-        given = tuple(arguments[fixed:])
-        return cls(*arguments[:fixed], words=given + (None,) * (words - len(given)))
+        """From what an operator is called with."""
+        return cls(*arguments[: len(cls._fields) - 1], words=_ops.words_of(cls, arguments))
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by name."""
@@ -52,16 +50,9 @@ class Call(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.paged_sdpa`, with those that say where it runs."""
-        words = dict(zip(_words.FORMS, self.words, strict=True))
-        for name, form in _words.FORMS.items():
-            if form == "Bounds" and words[name] is not None:
-                words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
-        own = ("cu_seqlens_q", "sink", "k_scale", "v_scale", "scale", "causal", "align", "page_layout")
-        named = {name: getattr(self, name) for name in own} | words
-        if self.offsets is not None:  # causal or align is a word for where they go
-            named["causal" if self.causal is not None else "align"] = self.offsets
-        given = {name: x for name, x in named.items() if x is not None} | {"dynamic": self.dynamic}
-        return _place.options(self.tensors(), given)
+        return _place.options(
+            self.tensors(), _ops.keywords(self, ("cu_seqlens_q", "sink", "k_scale", "v_scale", "page_layout"))
+        )
 
 
 INPUTS = "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
@@ -190,7 +181,7 @@ def paged_sdpa(
         page_layout=page_layout,
         dynamic=dynamic,
     )
-    out, lse = _operator(*call[:-1], *[_word(form, words.get(name)) for name, form in _words.FORMS.items()])
+    out, lse = _operator(*call[:-1], *_ops.flat_words(words))
     return (out, lse) if return_lse else out
 
 

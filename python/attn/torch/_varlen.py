@@ -13,7 +13,7 @@ import attn
 from attn import _signatures, _words
 from attn._words import Words
 from attn.torch import _batches, _context, _ops, _place
-from attn.torch._ops import KINDS, NO_BOUND, Results
+from attn.torch._ops import KINDS, Results
 
 Tensor = torch.Tensor
 DIFFERENTIABLE = ("q", "k", "v", "sink")
@@ -42,10 +42,8 @@ class Call(NamedTuple):
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> Call:
-        """From what an operator is called with: the words stand last, one by one; PyTorch drops trailing defaults."""
-        fixed, words = len(cls._fields) - 1, len(_words.FORMS)
-        given = tuple(arguments[fixed:])
-        return cls(*arguments[:fixed], words=given + (None,) * (words - len(given)))
+        """From what an operator is called with."""
+        return cls(*arguments[: len(cls._fields) - 1], words=_ops.words_of(cls, arguments))
 
     def flat(self) -> tuple[Any, ...]:
         """The arguments, the words one by one."""
@@ -57,15 +55,7 @@ class Call(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.varlen_sdpa`, with those that say where it runs."""
-        words = dict(zip(_words.FORMS, self.words, strict=True))
-        for name, form in _words.FORMS.items():
-            if form == "Bounds" and words[name] is not None:
-                words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
-        named = {"sink": self.sink, "scale": self.scale, "causal": self.causal, "align": self.align, **words}
-        if self.offsets is not None:  # causal or align is a word for where they go
-            named["causal" if self.causal is not None else "align"] = self.offsets
-        given = {name: x for name, x in named.items() if x is not None} | {"dynamic": self.dynamic}
-        return _place.options(self.tensors(), given)
+        return _place.options(self.tensors(), _ops.keywords(self, ("sink",)))
 
 
 INPUTS = "Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? sink=None, "
@@ -232,7 +222,7 @@ def varlen_sdpa(
         causal=alignments[0],
         align=alignments[1],
         dynamic=dynamic,
-        words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]),
+        words=_ops.flat_words(words),
     )
     made = Results(*_operator(*call.flat()))
     rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
@@ -244,9 +234,3 @@ varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
 
 def _integers(value: Any, q: Tensor) -> Tensor:
     return value if isinstance(value, Tensor) else torch.as_tensor(value, device=q.device)
-
-
-def _word(form: str, value: Any) -> Any:
-    if form != "Bounds" or value is None:
-        return value
-    return [NO_BOUND if bound is None else bound for bound in value]
