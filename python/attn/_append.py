@@ -6,10 +6,13 @@ import functools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from attn import _call, _checks, _cuda, _kernel, _problem, _signatures, _tensor, _text, api
 from attn._cache import MAX_KERNELS
 from attn._types import Integers, Tensor, TensorT
+
+Array = npt.NDArray[Any]
 
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
 CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
@@ -102,6 +105,19 @@ def _append_slots(
     if is_gpu:
         where = {"positions": slots % page, "block_table": (slots // page)[:, None]}
         return kv_append(cache, new[:, :, None], **where, page_layout=page_layout, target=target)
+    kernel, inputs, _ = by_slots(old, rows, slots, page_layout, target)
+    return kernel(*inputs, out=cache)
+
+
+def by_slots(
+    old: Array, rows: Array, slots: Any, page_layout: str, target: str
+) -> tuple[_kernel.Kernel, list[Any], int]:
+    """The kernel that appends these tokens, what it takes, and how many rows a page has.
+
+    Raises:
+      TypeError, ValueError: slots are wrong, or tokens and cache do not fit; otherwise as `_append_kernel`.
+    """
+    page = old.shape[1 if _checks.page_layout(page_layout) == "nhd" else 2]
     slots = _checks.slots(slots, rows.shape[0], old.shape[0] * page)
     heads, columns = rows.shape[1:]
     wanted = (old.shape[0], *((page, heads) if page_layout == "nhd" else (heads, page)), columns)
@@ -113,7 +129,7 @@ def _append_slots(
     views = (_tensor.is_view(old), _tensor.is_view(rows))
     kernel = _append_kernel(target, old.dtype.name, old.shape[1:], heads, page_layout, views)
     table = (slots // page).astype(np.int32)[:, None]
-    return kernel(rows[:, :, None], (slots % page).astype(np.int32), table, out=cache)
+    return kernel, [rows[:, :, None], (slots % page).astype(np.int32), table], page
 
 
 @functools.lru_cache(maxsize=MAX_KERNELS)

@@ -7,7 +7,7 @@ import itertools
 import json
 import numbers
 import weakref
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -202,23 +202,33 @@ class Kernel:
     def _in_place(strided: bool, array: Array) -> Array:
         return array if strided and _tensor.has_rows(array) else _tensor.contiguous(array)
 
-    def plan(self, inputs: list[Array], kept: Sequence[str]) -> tuple[_plan.Plan, list[int]]:
+    def plan(
+        self, inputs: list[Array], kept: Sequence[str], open_sizes: Set[str] = frozenset(), outputs: Any = None
+    ) -> tuple[_plan.Plan, list[int]]:
         """What calls it on inputs like these, and which of them must be copied to be contiguous.
 
         Args:
           inputs: NumPy arrays that it takes.
           kept: the results that lie where a call says, in its order after the inputs; nobody reads the others.
+          open_sizes: names of sizes in the manifest. Of tensors that have one, each call says the shape, in the order
+            of their addresses; those that are contiguous here are so in each call.
+          outputs: arrays like the results; None where these are made new, and contiguous.
         """
         placed = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
         copied = [n for n, (x, y) in enumerate(zip(inputs, placed, strict=True)) if x is not y]
-        shapes = self.new_shapes(placed)
-        arrays = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in zip(shapes, self.outputs, strict=True)]
-        named = dict(zip(itertools.chain(*self._names), placed + arrays, strict=True))
+        if outputs is None:
+            shapes = zip(self.new_shapes(placed), self.outputs, strict=True)
+            outputs = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in shapes]
+        named = dict(zip(itertools.chain(*self._names), placed + outputs, strict=True))
         forms = [_tensor.describe(name, named[name]) for name in self._entry_names]
         given = [self._entry_names.index(name) for name in (*self._names[0], *kept)]
         is_scratch = [name in self._names[1] and name not in kept for name in self._entry_names]
         scratch = [named[name].nbytes * is_read for name, is_read in zip(self._entry_names, is_scratch, strict=True)]
-        return _plan.Plan(self, (self._module, self._name), forms, given, scratch), copied
+        shapes_of = {x["name"]: x["shape"] for x in (*self.inputs, *self.outputs)}
+        shaped = [n for n in given if not open_sizes.isdisjoint(shapes_of[self._entry_names[n]])]
+        for n in [n for n in shaped if named[self._entry_names[n]].flags.c_contiguous]:
+            forms[n].strides = None  # they follow from the shape
+        return _plan.Plan(self, (self._module, self._name), forms, given, scratch, shaped), copied
 
     def device_plan(
         self, inputs: list[Any], device: _device.Device, order: Sequence[str]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import struct
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,16 +18,18 @@ class Frame(NamedTuple):
     """What one call at a time passes to the library.
 
     Attributes:
-      words: what the call writes.
+      words: what the call writes: addresses.
       run: the call; returns its status. That of a GPU takes the workspace, its bytes, and the stream.
       message: explains a refusal.
       memory: all else that `run` has addresses of.
+      sizes: what it writes too, of tensors whose shapes it says.
     """
 
     words: Any
     run: Callable[..., int]
     message: Any
     memory: tuple[Any, ...]
+    sizes: Any = None
 
 
 def bind(*entry: int, message: int) -> Callable[..., int]:
@@ -54,7 +58,7 @@ def frame(module: int, name: bytes, words: Any, pointers: Any, *memory: Any, bin
 
 
 class Plan:
-    """Calls a kernel with tensors of fixed shapes, types and strides; from any thread."""
+    """Calls a kernel with tensors of fixed types and strides, and of fixed shapes but for some; from any thread."""
 
     _bind = staticmethod(bind)
 
@@ -65,6 +69,7 @@ class Plan:
         forms: Sequence[_library.DLTensor],
         given: Sequence[int],
         scratch: Sequence[int],
+        shaped: Sequence[int] = (),
     ) -> None:
         """For tensors of these forms.
 
@@ -74,19 +79,23 @@ class Plan:
           forms: the tensors in the order of the kernel's entry.
           given: which of them lie where a call says, in the order of its addresses.
           scratch: of each how many bytes, if nobody reads that result; otherwise 0.
+          shaped: of which of them a call says the shape, in the order of its sizes.
         """
         self._owner, self._entry = owner, entry
         self._forms = list(forms)  # they own their sizes
-        self._given = [WORDS * n for n in given]
+        self._given = list(given)
         self._scratch = scratch
+        self._shaped = list(shaped)
+        self._pack = struct.Struct(f"{sum(forms[n].ndim for n in shaped)}q").pack_into
         self._idle: list[Frame] = []
 
-    def __call__(self, addresses: Sequence[int], *place: Any) -> None:
+    def __call__(self, addresses: Sequence[int], *place: Any, sizes: Sequence[int] | None = None) -> None:
         """Runs the kernel on memory at these addresses, none of which is 0.
 
         Args:
           addresses: of the tensors that are given.
           place: of a kernel for a GPU, the address of its workspace (None if it needs none), its bytes and the stream.
+          sizes: the shapes that a call says, one after the other; None if there are none.
 
         Raises:
           TypeError, ValueError, RuntimeError: the entry refused them.
@@ -95,9 +104,9 @@ class Plan:
             frame = self._idle.pop()
         except IndexError:  # the first call, or others are running
             frame = self._frame()
-        words = frame[0]
-        for position, address in zip(self._given, addresses, strict=True):
-            words[position] = address
+        frame[0][:] = array("Q", addresses)
+        if sizes is not None:
+            self._pack(frame[4], 0, *sizes)
         status = frame[1](*place)
         if status != _library.OK:
             text = frame.message.value.decode(errors="replace")
@@ -106,14 +115,23 @@ class Plan:
 
     def _frame(self) -> Frame:
         count = len(self._forms)
-        tensors = (_library.DLTensor * count)(*self._forms)
+        # Those that are given lie first: their addresses are one slice, which is written at once.
+        order = [*self._given, *[n for n in range(count) if n not in self._given]]
+        tensors = (_library.DLTensor * count)(*[self._forms[n] for n in order])
         first, size = ctypes.addressof(tensors), 8 * WORDS
-        pointers = (ctypes.c_void_p * count)(*range(first, first + size * count, size))
+        pointers = (ctypes.c_void_p * count)(*[first + size * order.index(n) for n in range(count)])
         scratch = [ctypes.create_string_buffer(n) for n in self._scratch]
-        for tensor, buffer in zip(tensors, scratch, strict=True):
-            tensor.data = ctypes.addressof(buffer)
-        words = (ctypes.c_uint64 * (WORDS * count)).from_buffer(tensors)
-        return frame(*self._entry, words, pointers, tensors, scratch, bind=self._bind)
+        for n, tensor in zip(order, tensors, strict=True):
+            tensor.data = ctypes.addressof(scratch[n])
+        sizes = (ctypes.c_int64 * sum(self._forms[n].ndim for n in self._shaped))()
+        position = ctypes.addressof(sizes)
+        for n in self._shaped:
+            tensor = tensors[order.index(n)]
+            tensor.shape = ctypes.cast(position, ctypes.POINTER(ctypes.c_int64))
+            position += 8 * tensor.ndim
+        all_words = memoryview((ctypes.c_uint64 * (WORDS * count)).from_buffer(tensors)).cast("B").cast("Q")
+        words = all_words[: WORDS * len(self._given) : WORDS]
+        return frame(*self._entry, words, pointers, tensors, scratch, bind=self._bind)._replace(sizes=sizes)
 
 
 class DevicePlan(Plan):
@@ -136,8 +154,8 @@ class DevicePlan(Plan):
         """
         if self._needed is None:
             tensors = (_library.DLTensor * len(self._forms))(*self._forms)
-            for position, address in zip(self._given, addresses, strict=True):
-                tensors[position // WORDS].data = address
+            for n, address in zip(self._given, addresses, strict=True):
+                tensors[n].data = address
             pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
             message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
             count = _library.load().attn_module_workspace_bytes

@@ -12,7 +12,7 @@ import torch
 import attn
 from attn import _signatures, _words
 from attn._words import Words
-from attn.torch import _context, _ops, _place
+from attn.torch import _context, _ops, _place, _steps
 from attn.torch._ops import KINDS
 from attn.torch._varlen import _integers
 
@@ -163,6 +163,14 @@ def paged_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `attn.paged_sdpa`.
     """
+    if dynamic is True and cu_seqlens_q is not None:
+        tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
+        # Of one type and value: True is no number, though it has the hash of 1.
+        given = [(name, type(x), x) for name, x in words.items()] if words else ()
+        constants = (page_layout, scale, causal, align, return_lse, *given)
+        made = _steps.paged(q, k_cache, v_cache, *tables, others, constants)
+        if made is not None:
+            return made
     _context.check(q, k_cache, v_cache, sink)
     if not words.keys() <= _words.FORMS.keys():
         _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
@@ -208,6 +216,9 @@ def kv_append(
     Raises:
       TypeError, ValueError: as `attn.kv_append`; nothing is written.
     """
+    is_packed = positions is block_table is None and slots is not None
+    if is_packed and _steps.append(cache, new, slots, page_layout or "nhd"):
+        return cache
     integers = [None if x is None else _integers(x, cache) for x in (positions, block_table, slots)]
     _append(cache, new, *integers, page_layout)
     return cache

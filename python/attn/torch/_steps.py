@@ -1,0 +1,236 @@
+"""Steps of a serving engine that nothing but their caller sees: without PyTorch's dispatcher, by plans, as `_eager`.
+
+A plan is made for the types, strides and fixed sizes of tensors and the constants of a call, and its kernel is dynamic:
+sequences, tokens and the width of the block table are written by each call, as addresses are. Values are in no key: the
+kernel's entry tests them, and of a call that it refuses the operator finds the error again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.autograd.graph import increment_version
+
+from attn import _append, _checks, _plan, _serving, _tensor, api
+from attn.errors import CompileError
+from attn.torch import _eager
+
+Tensor = torch.Tensor
+
+FEW_TOKENS = 16  # whose slots are looked at faster as a list than as an array
+# As manifests call the sizes that each step has its own of.
+PAGED_SIZES = frozenset({"b", "b_plus_1", "sq", "max_pages"})
+APPEND_SIZES = frozenset({"b"})
+
+
+class _Paged(NamedTuple):
+    """Attention of packed queries.
+
+    Attributes:
+      plan: calls the kernel.
+      columns: of out.
+      is_like_q: out has the form of q.
+      lse: its type; None where it is not returned.
+    """
+
+    plan: _plan.Plan
+    columns: int
+    is_like_q: bool
+    lse: torch.dtype | None
+
+
+_plans: OrderedDict[Hashable, Any] = OrderedDict()  # None where a call converts or copies before the kernel has it
+
+
+def paged(
+    q: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    table: Tensor,
+    lengths: Tensor,
+    sums: Tensor,
+    others: tuple[Tensor | None, Tensor | None, Tensor | None],
+    constants: tuple[Any, ...],
+) -> Tensor | tuple[Tensor, Tensor] | None:
+    """The results of `attn.torch.paged_sdpa`, dynamic, by a plan; None where there is none.
+
+    Args:
+      q, keys, values, table, lengths, sums: as there, in its order.
+      others: sink, k_scale and v_scale.
+      constants: page_layout, scale, causal, align, return_lse, and words with the types of their values, and these.
+    """
+    if _eager._is_seen():
+        return None
+    sink, k_scale, v_scale = others
+    try:
+        (tokens, heads, size), (batch, width) = q.shape, table.shape
+        form: tuple[Any, ...] = (
+            (heads, size, q.dtype, q.is_contiguous() or q.stride()),
+            (keys.shape, keys.dtype, keys.is_contiguous() or keys.stride()),
+            (values.shape, values.dtype, values.is_contiguous() or values.stride()),
+            (table.dtype, table.is_contiguous(), lengths.dtype, lengths.is_contiguous(), lengths.dim()),
+            (sums.dtype, sums.is_contiguous(), sums.dim()),
+            constants,
+        )
+        tensors = [q, keys, values, lengths, sums, table]  # in the order of kernels
+        if not (sink is k_scale is v_scale is None):
+            tensors = [x for x in (q, keys, values, sink, lengths, k_scale, v_scale, sums, table) if x is not None]
+            form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others])
+        if not _are_plain(tensors):
+            return None
+        addresses = [x.data_ptr() for x in tensors]
+        found = _plans[form]
+    except KeyError:
+        named = dict(zip(("sink", "k_scale", "v_scale"), others, strict=True), cu_seqlens_q=sums)
+        found = _keep(form, lambda: _made_paged(tensors, (q, keys, values, table, lengths), named, constants))
+    except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, of another rank, or without memory
+        return None
+    if found is None:
+        return None
+    plan, columns, is_like_q, lse_type = found
+    out = torch.empty_like(q) if is_like_q else q.new_empty(tokens, heads, columns)
+    results: Any = out
+    addresses.append(out.data_ptr())
+    sizes = [tokens, heads, size, lengths.numel(), sums.numel(), batch, width, tokens, heads, columns]
+    if lse_type is not None:
+        lse = q.new_empty(heads, tokens, dtype=lse_type)
+        results = (out, lse)
+        addresses.append(lse.data_ptr())
+        sizes += heads, tokens
+    return results if _runs(plan, addresses, sizes) else None
+
+
+def _made_paged(
+    tensors: list[Tensor], given: tuple[Tensor, ...], named: dict[str, Any], constants: tuple[Any, ...]
+) -> _Paged | None:
+    """The plan; the call is tested as each other one.
+
+    Raises:
+      TypeError, ValueError, CompileError: the call is refused.
+    """
+    page_layout, scale, causal, align, return_lse, *pairs = constants
+    words = {name: value for name, _, value in pairs}
+    if not all(x is None or isinstance(x, str) for x in (causal, align)) or isinstance(scale, Tensor):
+        raise TypeError("expected no tensor among the constants")
+    if causal is align is None and _checks.placed(words):
+        raise ValueError("expected no words that take the lengths for equal, which are values")
+    options = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, **words}
+    call = _serving.paged(*given, "host", page_layout, **named, **options)
+    _serving.check_dynamic(call.problem)
+    kernel = api.compiled(call.traced(None, None, dynamic=True)[0], "host")
+    arrays = [_tensor.as_array("input", x) for x in tensors]
+    if [x["dtype"] for x in kernel.inputs] != [_tensor.type_name(x.dtype) for x in arrays]:
+        return None
+    plan, copied = kernel.plan(arrays, [x["name"] for x in kernel.outputs], PAGED_SIZES)
+    if copied:
+        return None
+    q, columns = tensors[0], kernel.outputs[0]["shape"][-1]
+    is_like_q = columns == q.shape[2] and q.is_contiguous()
+    return _Paged(plan, columns, is_like_q, getattr(torch, kernel.outputs[1]["dtype"]) if return_lse else None)
+
+
+class _Append(NamedTuple):
+    """Appending packed tokens to a cache.
+
+    Attributes:
+      plan: calls the kernel.
+      page: rows of a page.
+      limit: rows of the cache.
+    """
+
+    plan: _plan.Plan
+    page: int
+    limit: int
+
+
+def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
+    """Whether a plan has done what `attn.torch.kv_append` does with slots."""
+    if _eager._is_seen():
+        return False
+    try:
+        tokens, heads, size = new.shape
+        form = (
+            (heads, size, new.dtype, new.is_contiguous() or new.stride()),
+            (cache.shape, cache.dtype, cache.is_contiguous() or cache.stride()),
+            (slots.dtype, slots.dim(), page_layout),
+        )
+        # Of inference tensors outside of inference mode PyTorch decides.
+        if not _are_plain((cache, new, slots)) or (cache.is_inference() and not torch.is_inference_mode_enabled()):
+            return False
+        found = _plans[form]
+    except KeyError:
+        found = _keep(form, lambda: _made_append(cache, new, slots, page_layout))
+    except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, or of another rank
+        return False
+    if found is None:
+        return False
+    plan, page, limit = found
+    places = _places(slots, tokens, page, limit)
+    if places is None:
+        return False
+    rows, pages, _memory = places
+    sizes = [tokens, heads, 1, size, tokens, tokens, 1]
+    if not _runs(plan, [new.data_ptr(), rows, pages, cache.data_ptr()], sizes):
+        return False
+    if not cache.is_inference():
+        increment_version(cache)
+    return True
+
+
+def _made_append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> _Append | None:
+    """The plan.
+
+    Raises:
+      TypeError, ValueError, CompileError: the call is refused.
+    """
+    old, rows = (_tensor.as_array(name, x) for name, x in (("cache", cache), ("new", new)))
+    kernel, inputs, page = _append.by_slots(old, rows, slots, page_layout, "host")
+    plan, copied = kernel.plan(inputs, [x["name"] for x in kernel.outputs], APPEND_SIZES, [old])
+    return None if copied else _Append(plan, page, old.shape[0] * page)
+
+
+def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int, Any] | None:
+    """Addresses of the row in its page, and of the page, of each slot, and their owners; None where slots are wrong."""
+    if count > FEW_TOKENS:
+        try:
+            found = _checks.slots(slots, count, limit)
+        except (TypeError, ValueError):
+            return None
+        arrays = [(found % page).astype(np.int32), (found // page).astype(np.int32)]
+        return arrays[0].ctypes.data, arrays[1].ctypes.data, arrays
+    numbers = slots.tolist()
+    if len(numbers) != count or len(set(numbers)) != count or min(numbers) < 0 or max(numbers) >= limit:
+        return None
+    rows, pages = array("i", [x % page for x in numbers]), array("i", [x // page for x in numbers])
+    return rows.buffer_info()[0], pages.buffer_info()[0], (rows, pages)
+
+
+def _are_plain(tensors: Sequence[Any]) -> bool:
+    """Whether these are tensors of PyTorch's own in the memory of the CPU, of which nobody wants a gradient."""
+    is_recorded = torch.is_grad_enabled()  # PyTorch says then that there is none
+    for x in tensors:
+        if type(x) not in _eager.PLAIN or not x.is_cpu or x.is_neg() or (is_recorded and x.requires_grad):
+            return False
+    return True
+
+
+def _keep(key: Hashable, make: Callable[[], Any]) -> Any:
+    try:
+        made = make()
+    except (TypeError, ValueError, CompileError):  # which the operator finds again
+        return None
+    return _eager._keep(_plans, key, made, _eager.MAX_FORMS)
+
+
+def _runs(plan: _plan.Plan, addresses: list[int], sizes: list[int]) -> bool:
+    """Runs the kernel, unless its entry refuses the values or sizes."""
+    try:
+        plan(addresses, sizes=sizes)
+    except (TypeError, ValueError):
+        return False
+    return True
