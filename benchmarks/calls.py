@@ -3,6 +3,7 @@
 PyTorch's own call stands beside it where it is installed, as in the environment of setup_peers.sh.
 
     PYTHONPATH=python build/peers/bin/python benchmarks/calls.py
+    build/frameworks/bin/python benchmarks/calls.py --only step
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import attn
+from attn import _tensor
 
 LENGTHS = 200
 CALLS, ROUNDS = LENGTHS, 90  # short rounds: some are not interrupted
@@ -86,9 +88,62 @@ def _of_torch(torch: Any) -> dict[str, Callable[[], object]]:
     return ways
 
 
+def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
+    """A step of a serving engine: one token on one key, 32 heads on 8 of D 128, in pages of 16.
+
+    Beside it its kernel by a prepared plan, the same kernel without Python, and operators of PyTorch that compute
+    nothing: one of a tensor, and one with the signature of `attn::paged_sdpa`.
+    """
+    import attn.torch
+    from attn.torch import _serving
+
+    heads, kv_heads, size, page = 32, 8, 128, 16
+    keys, values = torch.randn(2, 64, page, kv_heads, size, dtype=torch.bfloat16)
+    q, new = (torch.randn(1, n, size, dtype=torch.bfloat16) for n in (heads, kv_heads))
+    lengths, sums = torch.tensor([1], dtype=torch.int32), torch.tensor([0, 1], dtype=torch.int32)
+    steps = [(torch.randn_like(q), torch.randint(64, (1, n), dtype=torch.int32)) for n in range(1, 9)]
+    several, slots = itertools.cycle(steps), torch.tensor([20])
+    table = steps[0][1]
+
+    def attend(q: Any, table: Any) -> object:
+        options = {"cu_seqlens_q": sums, "causal": "bottom_right"}
+        return attn.torch.paged_sdpa(q, keys, values, table, lengths, **options)
+
+    line = f"b? hq{heads} hkv{kv_heads} sq? sk? d{size} bf16 layout=varlen paged={page} kv_lengths causal=bottom_right"
+    kernel, inputs = attn.compile(line), [q, keys, values, lengths, sums, table]
+    arrays = [x.view(torch.int16).numpy().view(_tensor.dtype("bfloat16")) for x in inputs[:3]]
+    arrays += [x.numpy() for x in inputs[3:]]
+    out = torch.empty_like(q)
+    plan, _ = kernel.plan(arrays, ["out"], frozenset({"b", "b_plus_1", "sq", "max_pages"}))
+    sizes = (*q.shape, 1, 2, *table.shape, *out.shape)
+    plan([x.data_ptr() for x in (*inputs, out)], sizes=sizes)
+    alone = plan._idle[0].run
+
+    def empty(name: str, schema: str) -> Any:
+        allocate = lambda q, *_: (torch.empty_like(q), torch.empty(heads, 1))  # noqa: E731
+        returns = "(Tensor, Tensor)"
+        return torch.library.custom_op(
+            f"attn_calls::{name}", allocate, mutates_args=(), schema=f"{schema} -> {returns}"
+        )
+
+    one, same = empty("one", "(Tensor q)"), empty("same", f"({_serving.INPUTS})")
+    arguments = (q, keys, values, table, lengths, sums, *[None] * 5, "bottom_right", None, "nhd", True)
+    return {
+        "`attn.torch.paged_sdpa` of a step": lambda: attend(q, table),
+        "`attn.torch.paged_sdpa` of another step each time": lambda: attend(*next(several)),
+        "`attn.torch.kv_append` of a step": lambda: attn.torch.kv_append(keys, new, slots=slots),
+        "a plan of the kernel of a step": lambda: plan([x.data_ptr() for x in (*inputs, out)], sizes=sizes),
+        "the kernel of a step, its tensors described": alone,
+        "an empty operator of PyTorch beside a step": lambda: one(q),
+        "an empty operator of PyTorch of the signature of a step": lambda: same(*arguments),
+    }
+
+
 def main() -> None:
     """Prints a row a way to call."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="ways whose name has this")
+    options = parser.parse_args()
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 2, rows, 16), dtype=np.float32) for rows in (1, 8, 8))
     out = np.empty_like(q)
@@ -107,7 +162,8 @@ def main() -> None:
         tensors = [torch.from_numpy(x) for x in (q, k, v)]
         ways["`attn.sdpa` of torch tensors"] = lambda: attn.sdpa(*tensors)
         ways["PyTorch"] = lambda: torch.nn.functional.scaled_dot_product_attention(*tensors)
-        ways |= _of_torch(torch)
+        ways |= _of_torch(torch) | _of_steps(torch)
+    ways = {name: call for name, call in ways.items() if options.only in name}
     print("| call | time |\n| --- | --- |")
     for name, time in microseconds(ways).items():
         print(f"| {name} | {time:.1f} µs |")
