@@ -33,6 +33,8 @@ static void appendType(Message *message, unsigned code, unsigned bits, unsigned 
   static const char *const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   if (code == ATTN_DLPACK_FLOAT8_E4M3FN)
     append(message, "float8_e4m3fn");
+  else if (code == ATTN_DLPACK_FLOAT8_E5M2)
+    append(message, "float8_e5m2");
   else if (code >= sizeof(names) / sizeof(names[0]))
     append(message, "type code %u with %u bits", code, bits);
   else if (code == ATTN_DLPACK_BOOL && bits == 8)

@@ -120,6 +120,8 @@ static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor 
 static void appendType(Message *message, DLDataType type) {
   if (type.code == ATTN_DLPACK_FLOAT8_E4M3FN)
     append(message, "fp8");
+  else if (type.code == ATTN_DLPACK_FLOAT8_E5M2)
+    append(message, "e5m2");
   else if (type.code == ATTN_DLPACK_BOOL)
     append(message, "bool");
   else if (type.code == kDLFloat || type.code == kDLBfloat)

@@ -50,7 +50,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "d": ("8", "1", "3", "32", "40", "59", "64", "80", "96", "111", "128", "160", "192", "256"),
     "dv": ("", "1", "3", "16", "59", "64", "72", "128"),
     "element": ("f32", "f64", "bf16", "f16"),
-    "kv": ("", "int8", "fp8", "bf16", "f16"),
+    "kv": ("", "int8", "fp8", "e5m2", "bf16", "f16"),
     "kvscale": ("", "head", "token"),
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
@@ -106,7 +106,7 @@ def is_dynamic(case: Levels, size: str) -> bool:
 
 def is_quantised(case: Levels) -> bool:
     """True where K and V go with scales."""
-    return case["kv"] in ("int8", "fp8")
+    return case["kv"] in ("int8", "fp8", "e5m2")
 
 
 def lacks_alignment(case: Levels) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 # Bits of 16-bit floats that NumPy has no type for travel as integers.
-STORAGE = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "bool": np.bool_}
+STORAGE = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8, "bool": np.bool_}
 
 
 def encode(values: np.ndarray, dtype: str) -> np.ndarray:
@@ -28,6 +28,8 @@ def decode(stored: np.ndarray, dtype: str) -> np.ndarray:
         return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype == "float8_e4m3fn":
         return E4M3[stored]
+    if dtype == "float8_e5m2":  # the upper byte of a float16
+        return (stored.astype(np.uint16) << 8).view(np.float16).astype(np.float64)
     return stored if dtype == "bool" else stored.astype(np.float64)
 
 

@@ -37,7 +37,7 @@ def draw(arguments: list[dict[str, Any]], generator: np.random.Generator) -> dic
             arrays[name] = generator.random(shape, np.float32) < 0.8
         elif dtype == "int8":
             arrays[name] = generator.integers(-127, 128, shape, np.int8)
-        elif dtype == "float8_e4m3fn":
+        elif dtype in ("float8_e4m3fn", "float8_e5m2"):
             arrays[name] = generator.integers(0, 0x50, shape, np.uint8) | (
                 generator.integers(0, 2, shape, np.uint8) << 7
             )

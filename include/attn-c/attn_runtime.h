@@ -44,8 +44,9 @@ void attn_runtime_set_openmp(const attn_openmp *openmp);
 
 /* DLPack's type code of booleans, which has no name in DLPack before 0.8. */
 #define ATTN_DLPACK_BOOL 6
-/* Its type code of float8_e4m3fn, which has no name in DLPack before 1.1. */
+/* Its type codes of float8_e4m3fn and float8_e5m2, which have no names in DLPack before 1.1. */
 #define ATTN_DLPACK_FLOAT8_E4M3FN 10
+#define ATTN_DLPACK_FLOAT8_E5M2 12
 
 /* Conditions on the integers of an argument. The limit is the product of the sizes limit and factor. */
 typedef enum attn_value_kind {

@@ -40,7 +40,7 @@ static void writeArgument(raw_ostream &os, const KernelArgument &argument, Array
   os << ") elements, aligned to " << argument.getAlignment(isGpu) << " bytes";
   if (argument.element == ElementKind::I1)
     os << ", 0 or 1";
-  if (argument.element == ElementKind::F8E4M3FN)
+  if (argument.element == ElementKind::F8E4M3FN || argument.element == ElementKind::F8E5M2)
     os << ", bits of " << element.numpyName;
   for (const ValueCheck &check : argument.checks)
     os << ", " << describeValues(check.kind);

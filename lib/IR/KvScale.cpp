@@ -26,7 +26,8 @@ using namespace attn;
 /// f8E4M3FN (bits seeeemmm, bias 7) as f32 by its bits: LLVM does not know the type. Exact. With the sign at bit 15 and
 /// exponent and mantissa at bit 7, an f16 is the number times 2^-8; with the sign at bit 31 and the rest at bit 20, an
 /// f32 is the number times 2^-120. Either is subnormal where the number is, which costs nothing when an instruction
-/// widens it, and a lot when one multiplies it.
+/// widens it, and a lot when one multiplies it. f8E5M2 (seeeeemm, bias 15) is the upper byte of an f16, and with the
+/// exponent at bit 23 an f32 times 2^-112.
 static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) {
   auto vector = dyn_cast<VectorType>(value.getType());
   auto like = [&](Type type) -> Type { return vector ? vector.clone(type) : type; };
@@ -34,7 +35,8 @@ static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) 
     TypedAttr splat = vector ? DenseElementsAttr::get(cast<ShapedType>(like(scalar.getType())), scalar) : scalar;
     return arith::ConstantOp::create(b, loc, splat);
   };
-  unsigned width = hasHalf ? 16 : 32, shift = hasHalf ? 7 : 20;
+  bool isE5M2 = isa<Float8E5M2Type>(getElementTypeOrSelf(value.getType()));
+  unsigned width = hasHalf ? 16 : 32, shift = (hasHalf ? 7 : 20) + isE5M2;
   auto bits = [&](uint64_t mask) { return constant(b.getIntegerAttr(b.getIntegerType(width), APInt(width, mask))); };
   uint64_t sign = uint64_t(1) << (width - 1), magnitude = uint64_t(0x7f) << shift;
   auto isolate = [&](Value x, uint64_t mask) -> Value { return arith::AndIOp::create(b, loc, x, bits(mask)); };
@@ -44,6 +46,19 @@ static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) 
   auto multiply = [&](Value x, float factor) -> Value {
     return arith::MulFOp::create(b, loc, x, constant(b.getF32FloatAttr(factor)));
   };
+  if (isE5M2 && hasHalf) {
+    number = arith::BitcastOp::create(b, loc, like(b.getF16Type()), number);
+    return arith::ExtFOp::create(b, loc, like(b.getF32Type()), number);
+  }
+  if (isE5M2) {
+    // Infinities and NaN have an exponent of all ones, here as well.
+    uint64_t infinity = uint64_t(0x7c) << shift;
+    Value isFinite =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, isolate(number, magnitude), bits(infinity));
+    Value special = arith::OrIOp::create(b, loc, number, bits(0x7f800000));
+    auto asFloat = [&](Value x) -> Value { return arith::BitcastOp::create(b, loc, like(b.getF32Type()), x); };
+    return arith::SelectOp::create(b, loc, isFinite, multiply(asFloat(number), 0x1p112f), asFloat(special));
+  }
   // All ones beside the sign is the one NaN of the type; it has no infinities. One more carries into the exponent of
   // the f16, whose bits are then all ones as well.
   if (hasHalf) {
@@ -149,8 +164,9 @@ template <typename OpTy> static LogicalResult verifyScales(OpTy op) {
   if (!keyScale)
     return success();
   if (!isQuantised(type))
-    return op.emitOpError("C21: expected kv_scale only beside keys and values of type i8 or f8E4M3FN, found them of "
-                          "type ")
+    return op.emitOpError(
+               "C21: expected kv_scale only beside keys and values of type i8, f8E4M3FN or f8E5M2, found them of "
+               "type ")
            << type;
   if constexpr (requires { op.getScoreWeight(); })
     if (op.getScoreWeight())

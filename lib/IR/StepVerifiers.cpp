@@ -76,7 +76,7 @@ LogicalResult ProductOp::verify() {
   if (!output.isF32() && !output.isF64())
     return emitOpError("C4: expected output to be f32 or f64, found ") << output;
   if (!isa<FloatType>(rhs) && !isQuantised(rhs))
-    return emitOpError("C4: expected rhs to be floating point, i8 or f8E4M3FN, found ") << rhs;
+    return emitOpError("C4: expected rhs to be floating point, i8, f8E4M3FN or f8E5M2, found ") << rhs;
   if (rhs.getIntOrFloatBitWidth() > std::max(lhs.getIntOrFloatBitWidth(), output.getIntOrFloatBitWidth()))
     return emitOpError("C4: expected rhs to be no wider than lhs or output, found ") << rhs << " beside " << lhs;
   if (getScoreWeight() && !isScores)

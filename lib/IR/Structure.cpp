@@ -294,6 +294,8 @@ Type getAccumulationType(Type elementType) {
   return elementType.isF64() ? elementType : Float32Type::get(elementType.getContext());
 }
 
-bool isQuantised(Type elementType) { return elementType.isInteger(8) || isa<Float8E4M3FNType>(elementType); }
+bool isQuantised(Type elementType) {
+  return elementType.isInteger(8) || isa<Float8E4M3FNType, Float8E5M2Type>(elementType);
+}
 
 } // namespace attn

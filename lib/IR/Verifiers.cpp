@@ -147,7 +147,7 @@ LogicalResult verifyKeysAndValues(Operation *op, Type query, Type key, Type valu
   if (key == query || isQuantised(key) || (query.isF32() && (key.isF16() || key.isBF16())))
     return success();
   return op->emitOpError("C4: expected key and value to have element type ")
-         << query << ", that of query, f16 or bf16 beside f32, or i8 or f8E4M3FN with kv_scale, found " << key;
+         << query << ", that of query, f16 or bf16 beside f32, or i8, f8E4M3FN or f8E5M2 with kv_scale, found " << key;
 }
 
 /// What score_mod and weight_mod calculate in: the type of the accumulation, or, where there is one, of the state.

@@ -46,7 +46,8 @@ llvm::Error ProblemParser::checkHeads() {
 /// Keys and values of a type of their own: what has a meaning, and a lowering.
 llvm::Error ProblemParser::checkKeyTypes() {
   if (!wordOf("kvscale").empty() && !problem.isQuantised())
-    return error(wordOf("kvscale"), "expected kvscale only with kv=int8 or kv=fp8, which have scales; leave it out");
+    return error(wordOf("kvscale"),
+                 "expected kvscale only with kv=int8, kv=fp8 or kv=e5m2, which have scales; leave it out");
   if (problem.kv == Problem::KvElement::Same)
     return llvm::Error::success();
   bool isFloat = !problem.isQuantised();

@@ -28,6 +28,7 @@ StringRef attn::printKvElement(const Problem &problem) {
   case Problem::KvElement::F16: return "f16";
   case Problem::KvElement::I8: return "i8";
   case Problem::KvElement::F8E4M3FN: return "f8E4M3FN";
+  case Problem::KvElement::F8E5M2: return "f8E5M2";
   }
   llvm_unreachable("all element types are handled");
 }
@@ -64,6 +65,8 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("kv", "int8");
   else if (problem.kv == Problem::KvElement::F8E4M3FN)
     add("kv", "fp8");
+  else if (problem.kv == Problem::KvElement::F8E5M2)
+    add("kv", "e5m2");
   else if (problem.kv != Problem::KvElement::Same)
     add("kv", printKvElement(problem).str());
   if (problem.hasTokenScales)

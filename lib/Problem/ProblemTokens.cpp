@@ -40,6 +40,7 @@ template <Problem::Element element> static bool storeElement(Problem &problem, S
 static bool storeKvElement(Problem &problem, StringRef value) {
   constexpr std::pair<StringRef, Problem::KvElement> elements[] = {{"int8", Problem::KvElement::I8},
                                                                    {"fp8", Problem::KvElement::F8E4M3FN},
+                                                                   {"e5m2", Problem::KvElement::F8E5M2},
                                                                    {"bf16", Problem::KvElement::BF16},
                                                                    {"f16", Problem::KvElement::F16}};
   for (auto [name, element] : elements)
@@ -126,7 +127,7 @@ static constexpr ProblemToken kFirstTokens[] = {
     {"f64", Element, "one element type", kElementTypes, storeElement<Problem::Element::F64>},
     {"bf16", Element, "one element type", kElementTypes, storeElement<Problem::Element::BF16>},
     {"f16", Element, "one element type", kElementTypes, storeElement<Problem::Element::F16>},
-    {"kv", Value, "the type of k and v", "kv=int8, kv=fp8, kv=bf16 or kv=f16", storeKvElement},
+    {"kv", Value, "the type of k and v", "kv=int8, kv=fp8, kv=e5m2, kv=bf16 or kv=f16", storeKvElement},
     {"kvscale", Value, "what has a scale", "kvscale=head or kvscale=token", storeKvScale},
 };
 static constexpr ProblemToken kLastTokens[] = {

@@ -15,7 +15,7 @@ from attn._types import Integers, Tensor, TensorT
 Array = npt.NDArray[Any]
 
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
-CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
+CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
 
 
 @_signatures.explains_arguments

@@ -31,6 +31,7 @@ TYPE_NAMES = {
     (4, 16): "bfloat16",
     (6, 8): "bool",
     (10, 8): "float8_e4m3fn",
+    (12, 8): "float8_e5m2",
 }
 TYPE_CODES = {name: code for code, name in TYPE_NAMES.items()}
 # cuda.h's CU_STREAM_LEGACY, as DLPack names it too.

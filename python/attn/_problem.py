@@ -17,9 +17,9 @@ Array = npt.NDArray[Any]
 Alignment = str | Array | None
 
 TYPE_NAMES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}
-# What k and v may be beside a q of another type, as problem lines call it; the first two go with scales.
-KEY_NAMES = {"int8": "int8", "float8_e4m3fn": "fp8", "bfloat16": "bf16", "float16": "f16"}
-QUANTISED = ("int8", "fp8")
+# What k and v may be beside a q of another type, as problem lines call it; the first three go with scales.
+KEY_NAMES = {"int8": "int8", "float8_e4m3fn": "fp8", "float8_e5m2": "e5m2", "bfloat16": "bf16", "float16": "f16"}
+QUANTISED = ("int8", "fp8", "e5m2")
 DYNAMIC = -1  # a size that is known at run time only
 
 
@@ -162,7 +162,7 @@ def key_type(q: Array, k: Array, v: Array) -> str | None:
     if k.dtype != q.dtype and (kind is None or (kind not in QUANTISED and q.dtype != np.float32)):
         raise TypeError(
             f"expected k to have the type of q, {q.dtype}, found {k.dtype}; beside float32 it may be float16 or "
-            "bfloat16, and with k_scale and v_scale int8 or float8_e4m3fn"
+            "bfloat16, and with k_scale and v_scale int8, float8_e4m3fn or float8_e5m2"
         )
     if v.dtype != k.dtype:
         raise TypeError(f"expected v to have the type of k, {k.dtype}, found {v.dtype}")
@@ -184,7 +184,7 @@ def key_scales(
             f"expected k_scale and v_scale beside k and v of {kv}, found {given[0] if given else 'neither'}"
         )
     if kv not in QUANTISED and given:
-        raise TypeError(f"expected {given[0]} only beside k and v of int8 or float8_e4m3fn; leave it out")
+        raise TypeError(f"expected {given[0]} only beside k and v of int8, float8_e4m3fn or float8_e5m2; leave it out")
     if not given:
         return ()
     return tuple(x.astype(np.float32) for x in _checks.kv_scales(k_scale, v_scale, heads, tokens))

@@ -20,11 +20,11 @@ from attn import _library
 
 Array = npt.NDArray[Any]
 
-# DLPack's type codes: 0 int, 1 unsigned int, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn.
+# DLPack's type codes: 0 int, 1 unsigned int, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2.
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 # Types of ml_dtypes, which NumPy's DLPack does not know: their codes, and the integers of their size.
-NARROW_CODES = {"bfloat16": 4, "float8_e4m3fn": 10}
-CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8"}
+NARROW_CODES = {"bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12}
+CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8", "float8_e5m2": "int8"}
 # What exporters and NumPy raise where they have no tensor to give or to take.
 EXPORT_ERRORS = (BufferError, RuntimeError, TypeError, ValueError)
 # Of an array on a CUDA device that is given to a processor.
@@ -221,7 +221,7 @@ def like(result: Array, model: Any) -> Any:
 
 @functools.cache
 def dtype(name: str) -> np.dtype[Any]:
-    """NumPy's type of this name; "bfloat16" and "float8_e4m3fn" come from ml_dtypes.
+    """NumPy's type of this name; "bfloat16", "float8_e4m3fn" and "float8_e5m2" come from ml_dtypes.
 
     Raises:
       ImportError: it is one of these and ml_dtypes is not installed.

@@ -159,9 +159,9 @@ def sdpa(
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all of one type: float32, float64, float16 or
         bfloat16 (ml_dtypes, torch, JAX). Beside a float32 q, k and v may be float16 or bfloat16; with k_scale and
-        v_scale they are int8 or float8_e4m3fn (ml_dtypes, torch, JAX). NumPy arrays or anything with `__dlpack__` in
-        CPU memory. They are used where they lie if their last dimension is contiguous, whatever their strides
-        (slices, transposed and expanded views), others are copied.
+        v_scale they are int8, float8_e4m3fn or float8_e5m2 (ml_dtypes, torch, JAX). NumPy arrays or anything with
+        `__dlpack__` in CPU memory. They are used where they lie if their last dimension is contiguous, whatever their
+        strides (slices, transposed and expanded views), others are copied.
       scale: factor on Q·Kᵀ, any real number; None for 1/√D. An array without dimensions is an argument of the kernel,
         which serves all its values, and has a gradient; it lies in CPU memory for a GPU too.
       causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets

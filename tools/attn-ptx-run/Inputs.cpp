@@ -119,9 +119,10 @@ namespace {
 
 /// What is a 1 in memory; of int8 the largest, which its scale brings to about 1.
 void setOne(NpyArray &array, int64_t index) {
-  constexpr char kOneFloat8 = 0x38, kLargestInt8 = 127;
+  constexpr char kOneFloat8 = 0x38, kOneE5M2 = 0x3c, kLargestInt8 = 127;
   switch (array.type) {
   case NpyType::Float8E4M3FN: array.data[index] = kOneFloat8; return;
+  case NpyType::Float8E5M2: array.data[index] = kOneE5M2; return;
   case NpyType::Int8: array.data[index] = kLargestInt8; return;
   case NpyType::Float32: reinterpret_cast<float *>(array.data)[index] = 1; return;
   default: reinterpret_cast<uint16_t *>(array.data)[index] = toNarrowFloat(array.type, 1); return;

@@ -26,6 +26,7 @@ static NpyType getNpyType(const KernelArgument &argument) {
   case ElementKind::BF16: return NpyType::BFloat16;
   case ElementKind::F16: return NpyType::Float16;
   case ElementKind::F8E4M3FN: return NpyType::Float8E4M3FN;
+  case ElementKind::F8E5M2: return NpyType::Float8E5M2;
   case ElementKind::I1: return NpyType::Bool;
   case ElementKind::I8: return NpyType::Int8;
   case ElementKind::I32: return NpyType::Int32;

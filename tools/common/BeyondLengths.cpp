@@ -14,7 +14,8 @@ using namespace attn::driver;
 
 void driver::poison(NpyArray &array, int64_t first, int64_t count) {
   const int64_t bytes = getNpyTypeSize(array.type);
-  const bool isCode = array.type == NpyType::Int8 || array.type == NpyType::Float8E4M3FN; // 0x7f: 127, NaN
+  // 0x7f: 127, NaN
+  const bool isCode = is_contained({NpyType::Int8, NpyType::Float8E4M3FN, NpyType::Float8E5M2}, array.type);
   const bool isFloat =
       is_contained({NpyType::Float16, NpyType::BFloat16, NpyType::Float32, NpyType::Float64}, array.type);
   if (isCode || isFloat)

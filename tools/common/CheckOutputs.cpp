@@ -53,7 +53,8 @@ double driver::readFloat(const NpyArray &array, int64_t index) {
   case NpyType::Float64: return reinterpret_cast<const double *>(array.data)[index];
   case NpyType::Float16:
   case NpyType::BFloat16: return fromNarrowFloat(array.type, reinterpret_cast<const uint16_t *>(array.data)[index]);
-  case NpyType::Float8E4M3FN: return fromNarrowFloat(array.type, reinterpret_cast<const uint8_t *>(array.data)[index]);
+  case NpyType::Float8E4M3FN:
+  case NpyType::Float8E5M2: return fromNarrowFloat(array.type, reinterpret_cast<const uint8_t *>(array.data)[index]);
   default: return readInteger(array, index);
   }
 }

@@ -91,7 +91,7 @@ void fillRandom(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays, co
 int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
 /// An element of an integer array.
 int64_t readInteger(const NpyArray &array, int64_t index);
-/// Bits of float16, bfloat16 and float8_e4m3fn.
+/// Bits of float16, bfloat16, float8_e4m3fn and float8_e5m2.
 uint16_t toNarrowFloat(NpyType type, double value);
 double fromNarrowFloat(NpyType type, uint16_t bits);
 

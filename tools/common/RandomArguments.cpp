@@ -35,14 +35,16 @@ static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();
 static constexpr int64_t kUniformPeriod = 7;
 static constexpr double kUniformScore = 1e30;
 
-/// Quantised numbers: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn of magnitudes up to code kMaxFloat8, 448.
+/// Quantised numbers: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn of magnitudes up to code kMaxFloat8, 448;
+/// float8_e5m2 up to 7, as of all its codes most are far below the largest.
 static constexpr int64_t kMaxInt8 = 127;
-static constexpr unsigned kMaxFloat8 = 0x7e, kFloat8Sign = 0x80;
+static constexpr unsigned kMaxFloat8 = 0x7e, kMaxE5M2 = 0x47, kFloat8Sign = 0x80;
 
 static const fltSemantics &getSemantics(NpyType type) {
   switch (type) {
   case NpyType::BFloat16: return APFloat::BFloat();
   case NpyType::Float8E4M3FN: return APFloat::Float8E4M3FN();
+  case NpyType::Float8E5M2: return APFloat::Float8E5M2();
   default: return APFloat::IEEEhalf();
   }
 }
@@ -157,9 +159,11 @@ private:
         element = toNarrowFloat(array.type, distribution(generator));
       return;
     }
-    case NpyType::Float8E4M3FN: {
+    case NpyType::Float8E4M3FN:
+    case NpyType::Float8E5M2: {
+      unsigned largest = array.type == NpyType::Float8E5M2 ? kMaxE5M2 : kMaxFloat8;
       for (char &element : MutableArrayRef(array.data, getNumElements(array.shape)))
-        element = static_cast<char>(draw(0, kMaxFloat8) | (draw(0, 1) ? kFloat8Sign : 0));
+        element = static_cast<char>(draw(0, largest) | (draw(0, 1) ? kFloat8Sign : 0));
       return;
     }
     case NpyType::Bool: {
@@ -179,8 +183,10 @@ private:
 
   /// Of quantised keys or values: what makes the largest of them about 1.
   void fillScales(NpyArray &array) {
-    bool isFloat8 = any_of(arrays, [](const NpyArray &other) { return other.type == NpyType::Float8E4M3FN; });
-    double largest = isFloat8 ? fromNarrowFloat(NpyType::Float8E4M3FN, kMaxFloat8) : kMaxInt8;
+    auto has = [&](NpyType type) { return any_of(arrays, [&](const NpyArray &other) { return other.type == type; }); };
+    double largest = has(NpyType::Float8E4M3FN) ? fromNarrowFloat(NpyType::Float8E4M3FN, kMaxFloat8)
+                     : has(NpyType::Float8E5M2) ? fromNarrowFloat(NpyType::Float8E5M2, kMaxE5M2)
+                                                : kMaxInt8;
     std::uniform_real_distribution<float> distribution(0.5, 1.5);
     for (float &scale : MutableArrayRef(reinterpret_cast<float *>(array.data), getNumElements(array.shape)))
       scale = distribution(generator) / static_cast<float>(largest);

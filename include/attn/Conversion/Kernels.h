@@ -20,11 +20,11 @@
 namespace attn {
 
 /// Element types of a kernel's C entry, and what each surface calls them.
-enum class ElementKind { F32, F64, BF16, F16, F8E4M3FN, I1, I8, I32, I64 };
+enum class ElementKind { F32, F64, BF16, F16, F8E4M3FN, F8E5M2, I1, I8, I32, I64 };
 struct ElementInfo {
   llvm::StringLiteral numpyName, cName;
   int64_t bytes;      ///< in memory; a boolean is a byte
-  int64_t dlpackCode; ///< DLDataTypeCode, 6 for booleans, 10 for float8_e4m3fn
+  int64_t dlpackCode; ///< DLDataTypeCode, 6 for booleans, 10 for float8_e4m3fn, 12 for float8_e5m2
 };
 const ElementInfo &getElementInfo(ElementKind kind);
 std::optional<ElementKind> getElementKind(mlir::Type type);

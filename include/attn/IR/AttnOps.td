@@ -297,7 +297,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C2: operands agree on the size of each dimension.
     * C3: the number of query heads is a multiple of the number of key and value heads.
     * C4: query and output are floating point of one type; key and value are of one type, that of query, f16 or bf16
-      beside an f32 query, or i8 or f8E4M3FN with kv_scale; bias, sink and score_weight are floating point; lse,
+      beside an f32 query, or i8, f8E4M3FN or f8E5M2 with kv_scale; bias, sink and score_weight are floating point; lse,
       max, log_sum and scale_value have the type of the accumulation.
     * C5: `causal` needs an alignment unless the numbers of queries and keys are static and equal.
     * C6: softcap is finite and greater than 0.
@@ -318,8 +318,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head); that of
       queries alone may stand with kv_lengths. min_queries is 1 or greater and stands with cu_seqlens.
     * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset), beside at most two batch dimensions.
-    * C21: kv_scale stands with keys and values of type i8 or f8E4M3FN and they with it; its two operands are f32 of one
-      shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
+    * C21: kv_scale stands with keys and values of type i8, f8E4M3FN or f8E5M2 and they with it; its two operands are
+      f32 of one shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
     * C22: `prefix` is 1 or greater and stands beside `causal`, `window` or `chunk`.
 
     ```mlir

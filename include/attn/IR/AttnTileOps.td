@@ -74,7 +74,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
       any order: no bias, mask or mask_mod, and no region asks for the key.
     * C1 to C15: as for `attn.sdpa`; the state has the type of the accumulation or a wider one, and mask may be i8,
       a packed tile of booleans; `score_mod` and `weight_mod` take and yield a float of the type of the accumulation or
-      of the state. The scales of i8 and f8E4M3FN keys and values are in these two regions.
+      of the state. The scales of i8, f8E4M3FN and f8E5M2 keys and values are in these two regions.
 
     ```mlir
     %a, %m, %l = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)

@@ -132,8 +132,8 @@ mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, ml
 /// A float value in another float type.
 mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type to);
 
-/// An element of quantised keys or values, or a vector of them, as floats: i8 as integers, f8E4M3FN by its bits. Exact.
-/// `hasHalf`: one instruction of the target widens f16.
+/// An element of quantised keys or values, or a vector of them, as floats: i8 as integers, f8E4M3FN and f8E5M2 by their
+/// bits. Exact. `hasHalf`: one instruction of the target widens f16.
 mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FloatType to,
                              bool hasHalf = false);
 

@@ -126,7 +126,7 @@ mlir::RankedTensorType getRegisterType(llvm::ArrayRef<int64_t> shape, mlir::Type
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
 
-/// True for the types of keys and values that stand for a scale times themselves: i8 and f8E4M3FN.
+/// True for the types of keys and values that stand for a scale times themselves: i8, f8E4M3FN and f8E5M2.
 bool isQuantised(mlir::Type elementType);
 
 /// The cu_seqlens of the query rows, where sequences are packed; null otherwise.

@@ -42,7 +42,7 @@ struct Problem {
   Sizes sizes;
   Element element = Element::F32;
   /// The type of k and v where it is not that of q: 16-bit floats, or numbers that a scale goes with.
-  enum class KvElement { Same, BF16, F16, I8, F8E4M3FN };
+  enum class KvElement { Same, BF16, F16, I8, F8E4M3FN, F8E5M2 };
   KvElement kv = KvElement::Same;
   /// The scales k_scale and v_scale of quantised k and v: f32 [hkv], or [b, hkv, sk] for one a token.
   bool hasTokenScales = false;
@@ -79,7 +79,7 @@ struct Problem {
   std::vector<Capture> captures;
   std::string scoreMod, maskMod;
 
-  bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN; }
+  bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN || kv == KvElement::F8E5M2; }
   /// True where the alignment of a mask is a run-time offset.
   bool hasOffset() const { return words.getAlignment() == Alignment::Offset; }
   /// Whether the problem has the argument that a word is, by its own token or another.

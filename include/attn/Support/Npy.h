@@ -1,7 +1,7 @@
 //===- Npy.h - NumPy's .npy files -------------------------------*- C++ -*-===//
 //
 // Reads and writes C-contiguous little-endian arrays of the types that kernels
-// take: float32, float64, float16, bfloat16, float8_e4m3fn, bool, int8, int32, int64.
+// take: float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, bool, int8, int32, int64.
 // NumPy has no bfloat16 and no float8: files hold them as ml_dtypes writes them, as
 // elements of two bytes ('<V2') and of one ('<V1').
 //
@@ -23,7 +23,7 @@
 
 namespace attn {
 
-enum class NpyType { Float32, Float64, Float16, BFloat16, Float8E4M3FN, Bool, Int8, Int32, Int64 };
+enum class NpyType { Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Bool, Int8, Int32, Int64 };
 
 /// NumPy's name of the type, as "float32", and the bytes of one element.
 llvm::StringRef getNpyTypeName(NpyType type);

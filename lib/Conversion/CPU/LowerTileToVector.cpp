@@ -70,13 +70,13 @@ void cpu::populateLaneMathPatterns(RewritePatternSet &patterns) {
 }
 
 namespace {
-/// x as f32 (f64): LLVM has no f8E4M3FN to convert.
+/// x as f32 (f64): LLVM has no 8-bit floats to convert.
 struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
-    if (!isa<Float8E4M3FNType>(getElementTypeOrSelf(op.getIn().getType())))
-      return rewriter.notifyMatchFailure(op, "expected f8E4M3FN");
+    if (!isa<Float8E4M3FNType, Float8E5M2Type>(getElementTypeOrSelf(op.getIn().getType())))
+      return rewriter.notifyMatchFailure(op, "expected f8E4M3FN or f8E5M2");
     rewriter.replaceOp(
         op, convertQuantised(rewriter, op.getLoc(), op.getIn(), cast<FloatType>(getElementTypeOrSelf(op.getType()))));
     return success();
@@ -171,9 +171,10 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       return WalkResult::advance();
     for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
       if (Type element = getElementTypeOrSelf(type); element.getIntOrFloatBitWidth() < 16)
-        return WalkResult(op->emitOpError("has no code for a CPU: expected floats of at least 16 bits, or f8E4M3FN "
-                                          "that arith.extf widens, found ")
-                          << element);
+        return WalkResult(
+            op->emitOpError("has no code for a CPU: expected floats of at least 16 bits, or f8E4M3FN or f8E5M2 "
+                            "that arith.extf widens, found ")
+            << element);
     return WalkResult::advance();
   }
 };

@@ -16,9 +16,11 @@ using namespace attn;
 const ElementInfo &attn::getElementInfo(ElementKind kind) {
   // bf16, f16 and the 8-bit floats are their bits in C.
   static constexpr ElementInfo table[] = {
-      {"float32", "float", 4, 2},    {"float64", "double", 8, 2},         {"bfloat16", "uint16_t", 2, 4},
-      {"float16", "uint16_t", 2, 2}, {"float8_e4m3fn", "uint8_t", 1, 10}, {"bool", "uint8_t", 1, 6},
-      {"int8", "int8_t", 1, 0},      {"int32", "int32_t", 4, 0},          {"int64", "int64_t", 8, 0},
+      {"float32", "float", 4, 2},          {"float64", "double", 8, 2},
+      {"bfloat16", "uint16_t", 2, 4},      {"float16", "uint16_t", 2, 2},
+      {"float8_e4m3fn", "uint8_t", 1, 10}, {"float8_e5m2", "uint8_t", 1, 12},
+      {"bool", "uint8_t", 1, 6},           {"int8", "int8_t", 1, 0},
+      {"int32", "int32_t", 4, 0},          {"int64", "int64_t", 8, 0},
   };
   return table[static_cast<unsigned>(kind)];
 }
@@ -34,6 +36,8 @@ std::optional<ElementKind> attn::getElementKind(Type type) {
     return ElementKind::F16;
   if (isa<Float8E4M3FNType>(type))
     return ElementKind::F8E4M3FN;
+  if (isa<Float8E5M2Type>(type))
+    return ElementKind::F8E5M2;
   for (auto [bits, kind] : {std::pair(1, ElementKind::I1), std::pair(8, ElementKind::I8),
                             std::pair(32, ElementKind::I32), std::pair(64, ElementKind::I64)})
     if (type.isInteger(bits))

@@ -12,7 +12,7 @@
 namespace attn {
 
 /// Element types of a kernel's arguments, in words.
-inline constexpr llvm::StringLiteral kElementTypes = "f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64";
+inline constexpr llvm::StringLiteral kElementTypes = "f32, f64, bf16, f16, f8E4M3FN, f8E5M2, i1, i8, i32 or i64";
 
 /// A kernel's entries are C functions; their names, and those of what they read and call, must be free. For each target
 /// alike: what one compiles, another does.
