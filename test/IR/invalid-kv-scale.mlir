@@ -13,7 +13,7 @@ func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xi8>, %v: tensor<2x7x8xf8E4M
 
 // C4: f16 keys beside f64.
 func.func @f(%q: tensor<4x5x8xf64>, %k: tensor<2x7x8xf16>, %o: tensor<4x5x8xf64>) {
-  // expected-error @below {{C4: expected key and value to have element type 'f64', that of query, f16 or bf16 beside f32, or i8 or f8E4M3FN with kv_scale, found 'f16'}}
+  // expected-error @below {{C4: expected key and value to have element type 'f64', that of query, f16 or bf16 beside f32, or i8, f8E4M3FN or f8E5M2 with kv_scale, found 'f16'}}
   %r = attn.sdpa ins(%q, %k, %k : tensor<4x5x8xf64>, tensor<2x7x8xf16>, tensor<2x7x8xf16>)
       outs(%o : tensor<4x5x8xf64>) -> tensor<4x5x8xf64>
   return
@@ -22,9 +22,9 @@ func.func @f(%q: tensor<4x5x8xf64>, %k: tensor<2x7x8xf16>, %o: tensor<4x5x8xf64>
 // -----
 
 // C4: another type of eight bits.
-func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf8E5M2>, %o: tensor<4x5x8xf32>) {
+func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf8E5M2FNUZ>, %o: tensor<4x5x8xf32>) {
   // expected-error @below {{C4: expected key and value to have element type 'f32', that of query,}}
-  %r = attn.sdpa ins(%q, %k, %k : tensor<4x5x8xf32>, tensor<2x7x8xf8E5M2>, tensor<2x7x8xf8E5M2>)
+  %r = attn.sdpa ins(%q, %k, %k : tensor<4x5x8xf32>, tensor<2x7x8xf8E5M2FNUZ>, tensor<2x7x8xf8E5M2FNUZ>)
       outs(%o : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
   return
 }
@@ -43,7 +43,7 @@ func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xi8>, %o: tensor<4x5x8xf32>)
 
 // C21: scales of what needs none.
 func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf32>, %s: tensor<2xf32>, %o: tensor<4x5x8xf32>) {
-  // expected-error @below {{C21: expected kv_scale only beside keys and values of type i8 or f8E4M3FN, found them of type 'f32'}}
+  // expected-error @below {{C21: expected kv_scale only beside keys and values of type i8, f8E4M3FN or f8E5M2, found them of type 'f32'}}
   %r = attn.sdpa ins(%q, %k, %k : tensor<4x5x8xf32>, tensor<2x7x8xf32>, tensor<2x7x8xf32>)
       kv_scale(%s, %s : tensor<2xf32>, tensor<2xf32>) outs(%o : tensor<4x5x8xf32>) -> tensor<4x5x8xf32>
   return

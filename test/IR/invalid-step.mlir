@@ -32,7 +32,7 @@ func.func @c4_keys(%q: tensor<4x16xf32>, %k: tensor<6x16xf64>, %s: tensor<4x6xf3
 
 // K and V have to be of numbers.
 func.func @c4_integers(%q: tensor<4x16xf32>, %k: tensor<6x16xi32>, %s: tensor<4x6xf32>) -> tensor<4x6xf32> {
-  // expected-error @below {{C4: expected rhs to be floating point, i8 or f8E4M3FN, found 'i32'}}
+  // expected-error @below {{C4: expected rhs to be floating point, i8, f8E4M3FN or f8E5M2, found 'i32'}}
   %o = attn.product ins(%q, %k : tensor<4x16xf32>, tensor<6x16xi32>) outs(%s : tensor<4x6xf32>)
       {contraction = #attn.contraction<scores>} -> tensor<4x6xf32>
   return %o : tensor<4x6xf32>

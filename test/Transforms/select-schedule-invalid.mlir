@@ -4,12 +4,12 @@
 // CHECK: attn-select-schedule: unknown target 'pdp11', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4
 
 // 8-bit floats have no CPU kernel.
-func.func @f8(%q: tensor<4x64xf8E5M2>, %k: tensor<6x64xf8E5M2>, %v: tensor<6x64xf8E5M2>,
-              %o: tensor<4x64xf8E5M2>) -> tensor<4x64xf8E5M2> {
-  // expected-error @below {{no CPU kernel for element type 'f8E5M2', expected f32, f64, bf16 or f16; convert the inputs, compile with --reference, or lower with attn-lower-to-reference}}
-  %r = attn.sdpa ins(%q, %k, %v : tensor<4x64xf8E5M2>, tensor<6x64xf8E5M2>, tensor<6x64xf8E5M2>)
-      outs(%o : tensor<4x64xf8E5M2>) -> tensor<4x64xf8E5M2>
-  return %r : tensor<4x64xf8E5M2>
+func.func @f8(%q: tensor<4x64xf8E5M2FNUZ>, %k: tensor<6x64xf8E5M2FNUZ>, %v: tensor<6x64xf8E5M2FNUZ>,
+              %o: tensor<4x64xf8E5M2FNUZ>) -> tensor<4x64xf8E5M2FNUZ> {
+  // expected-error @below {{no CPU kernel for element type 'f8E5M2FNUZ', expected f32, f64, bf16 or f16; convert the inputs, compile with --reference, or lower with attn-lower-to-reference}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x64xf8E5M2FNUZ>, tensor<6x64xf8E5M2FNUZ>, tensor<6x64xf8E5M2FNUZ>)
+      outs(%o : tensor<4x64xf8E5M2FNUZ>) -> tensor<4x64xf8E5M2FNUZ>
+  return %r : tensor<4x64xf8E5M2FNUZ>
 }
 
 // -----

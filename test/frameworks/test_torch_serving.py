@@ -39,6 +39,21 @@ def test_values(dtype):
     assert out.dtype == dtype
 
 
+@pytest.mark.parametrize("kind", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_caches_of_fp8(kind):
+    """Rows appended by slots, then a step with a scale a head."""
+    q, *caches, table, lengths, sums = step()
+    narrow, scale = [x.to(kind) for x in caches], torch.tensor([0.5, -0.25])
+    new, slots = torch.randn(2, HKV, D).to(kind), torch.tensor([7 * PAGE, 5 * PAGE + 1])
+    for x in narrow:
+        at.kv_append(x, new, slots=slots)
+        assert torch.equal(x[slots // PAGE, slots % PAGE].view(torch.int8), new.view(torch.int8))
+    options = dict(causal="bottom_right", cu_seqlens_q=sums, k_scale=scale, v_scale=scale)
+    out = at.paged_sdpa(q, *narrow, table, lengths, **options)
+    wide = [x.float() * scale[:, None] for x in narrow]
+    np.testing.assert_allclose(out, expected(q, *wide, table, lengths, sums, causal="bottom_right"), atol=1e-5)
+
+
 def test_opcheck():
     q, k, v, table, lengths, sums = step()
     torch.library.opcheck(_operator, (q, k, v, table, lengths, sums), {"causal": "bottom_right", "dynamic": True})

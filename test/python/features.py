@@ -6,6 +6,7 @@ import numpy as np
 from helpers import Shape, draw
 
 LARGEST = {np.dtype(np.int8): 127.0, np.dtype(ml_dtypes.float8_e4m3fn): 448.0}
+LARGEST |= {np.dtype(ml_dtypes.float8_e5m2): 57344.0}
 
 
 def quantise(x, kind, scales):
@@ -57,6 +58,7 @@ FEATURES = {
     "weights": lambda shape, dtype, rng: dict(return_weights=True),
     "int8": lambda shape, dtype, rng: dict(kind=np.int8, scales="head"),
     "fp8": lambda shape, dtype, rng: dict(kind=ml_dtypes.float8_e4m3fn, scales="token"),
+    "e5m2": lambda shape, dtype, rng: dict(kind=ml_dtypes.float8_e5m2, scales="head"),
     "bshd": lambda shape, dtype, rng: dict(layout="bshd"),
     "bsd": lambda shape, dtype, rng: dict(layout="bsd", heads=(shape.hq, shape.hkv)),
     "dynamic": lambda shape, dtype, rng: dict(dynamic=True),
@@ -64,7 +66,7 @@ FEATURES = {
 ALTERNATIVES = [
     {"top_left", "bottom_right", "offsets"},
     {"mask_mod", "documents"},
-    {"int8", "fp8"},
+    {"int8", "fp8", "e5m2"},
     {"bshd", "bsd"},
 ]
 

@@ -18,6 +18,7 @@ from test_paged import Pages
 
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "host"]
 TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f64": np.float64, "f16": np.float16}
+KINDS = (np.int8, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)
 # Odd, so that with four types each shape meets each type, and five targets meet them at different features.
 SHAPES = [
     Shape(113, 203, 64, 64, hq=2, hkv=1),
@@ -131,7 +132,7 @@ def pairs(target):
 
 
 def quantised(target, index):
-    kind, scales = (np.int8, ml_dtypes.float8_e4m3fn)[index % 2], ("head", "token")[index // 2 % 2]
+    kind, scales = KINDS[index % 3], ("head", "token")[index // 2 % 2]
     shape = Shape(1, decode_cases.SPLIT + 3, 59, 64, b=2, hq=4, hkv=2)
     q, k, v = draw(shape, list(TYPES.values())[index % 2])
     (k, k_scale), (v, v_scale) = quantise(k, kind, scales), quantise(v, kind, scales)
@@ -168,7 +169,7 @@ def gradients(target, index):
     options = dict(causal="bottom_right", target=target)
     out, lse = attn.varlen_sdpa(q, k, v, *VARLEN, return_lse=True, **options)
     attn.varlen_sdpa_backward(q, k, v, out, lse, out, *VARLEN, **options)
-    kind, scales = (np.int8, ml_dtypes.float8_e4m3fn)[index % 2], ("head", "token")[index // 2 % 2]
+    kind, scales = KINDS[index % 3], ("head", "token")[index // 2 % 2]
     q, k, v = draw(Shape(31, 65, 19, 12, b=2, hq=2, hkv=1))
     (k, k_scale), (v, v_scale) = quantise(k, kind, scales), quantise(v, kind, scales)
     options |= dict(k_scale=k_scale, v_scale=v_scale, kv_lengths=[65, 17])

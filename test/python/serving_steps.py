@@ -29,7 +29,7 @@ MASKS = {
     "prefix": dict(causal="bottom_right", prefix_of_all=True),
 }
 CACHES = {"f32": np.float32, "f64": np.float64, "bf16": BF16, "f16": F16, "int8": np.int8}
-CACHES["fp8"] = ml_dtypes.float8_e4m3fn
+CACHES |= {"fp8": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 LAYOUTS = ("nhd", "hnd")
 STRIDES = ("contiguous", "halves of all", "halves of a page")
 
@@ -83,7 +83,7 @@ class Steps:
         free = self.random.permutation(pages)
         for b, count in enumerate(used):
             table[b, :count], free = free[:count], free[count:]
-        is_wide = self.cache in ("int8", "fp8")
+        is_wide = self.cache in ("int8", "fp8", "e5m2")
         q = self.random.standard_normal((int(queries.sum()), self.heads, self.size))
         q = q.astype(np.float32 if is_wide else CACHES[self.cache])
         sums = np.concatenate([[0], np.cumsum(queries)]).astype(np.int32)

@@ -39,6 +39,7 @@ PROBLEMS = {
     "sq100 sk33 d64 bf16": True,
     "b? hq2 sq? sk? d64 bf16 causal=top_left": True,
     "b2 hq4 hkv2 sq113 sk203 d64 dv128 bf16 kv=fp8 window=3,2 align=bottom_right": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv=e5m2 kvscale=token": True,
     # Scores that stay products until they are weights, and some that do not: a scale below 0, one that is too large.
     "hq2 sq113 sk257 d64 bf16 scale=0.6 out=lse,max": True,
     "hq2 sq113 sk257 d64 bf16 scale=-0.2 out=lse": True,
@@ -65,6 +66,7 @@ PROBLEMS = {
     "hq16 hkv2 sq4 sk203 d64 bf16 causal=bottom_right layout=bshd": True,
     "hq16 hkv1 sq2 sk2500 d32 bf16 kv=int8 kvscale=token": True,
     "hq16 hkv1 sq1 sk65 d64 bf16 kv=fp8 softcap=2": True,
+    "hq16 hkv1 sq1 sk65 d64 bf16 kv=e5m2 kv_lengths paged=16": True,
     "hq16 hkv1 sq1 sk? d64 bf16": True,
     # Gradients: tails of rows and keys, groups, masks that rows differ in, one of them alone, both kinds of sums.
     "hq1 sq64 sk64 d64 bf16 grad=q,k,v": True,

@@ -8,7 +8,7 @@ import attn
 from features import quantise
 from helpers import TYPES, Shape, assert_close, assert_within, draw
 
-KINDS = {"int8": np.int8, "fp8": ml_dtypes.float8_e4m3fn}
+KINDS = {"int8": np.int8, "fp8": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 ODD = Shape(37, 75, 19, 24, b=2, hq=4, hkv=2)
 GRAD = ("q", "k_scale", "v_scale")
 

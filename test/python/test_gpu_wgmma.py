@@ -27,6 +27,7 @@ NO_PRODUCER = {
     "b? hq2 sq? sk? d64 bf16 layout=bsd": "",
     "b2 hq2 sq33 sk203 d64 bf16 kv_lengths paged=16": "rows come from pages",
     "b1 hq2 sq113 sk203 d128 f16 kv=fp8 kvscale=token": "rows are converted",
+    "b1 hq2 sq113 sk203 d128 f16 kv=e5m2 kvscale=token": "rows are converted",
     "b1 hq2 sq65 sk130 d256 f16": "",
 }
 # Slices of longer rows, whose map has strides; every other element, which no map describes.

@@ -98,7 +98,7 @@ def test_division_on_a_gpu(op, dtype):
 NARROW = {
     "int8": np.int8, "uint8": np.uint8, "int16": np.int16, "uint16": np.uint16, "int32": np.int32, "uint32": np.uint32,
     "uint64": np.uint64, "bool": np.bool_, "f16": np.float16, "f32": np.float32, "bf16": ml_dtypes.bfloat16,
-    "fp8": ml_dtypes.float8_e4m3fn, "int4": ml_dtypes.int4,
+    "fp8": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "int4": ml_dtypes.int4,
 }  # fmt: skip
 
 

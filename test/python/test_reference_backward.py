@@ -256,7 +256,7 @@ def test_nan_of_a_row_reaches_its_keys_only(rng, name):
         assert np.isfinite(d[key][0, 0, 2:]).all()
 
 
-@pytest.mark.parametrize("kind", [np.int8, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize("kind", [np.int8, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
 def test_quantised_keys_have_gradients_of_their_scales_only(rng, kind):
     q, k, v = draw(SHAPE, np.float64)
     narrow = [(4 * x).astype(kind) for x in (k, v)]

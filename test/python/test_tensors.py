@@ -52,7 +52,7 @@ def test_dlpack_objects_may_be_read_only():
 
 
 class NarrowExporter(Exporter):
-    """Exports elements of bfloat16 or float8_e4m3fn as such, as JAX does; NumPy takes neither."""
+    """Exports elements of bfloat16 or of 8-bit floats as such, as JAX does; NumPy takes neither."""
 
     def __dlpack__(self, **kwargs):
         capsule = self.array.view(_tensor.CARRIERS[self.array.dtype.name]).__dlpack__()
@@ -61,7 +61,7 @@ class NarrowExporter(Exporter):
         return capsule
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
 def test_dlpack_objects_of_narrow_floats_are_taken_without_copies(dtype):
     array = np.swapaxes(K.astype(dtype), 1, 2)
     taken = _tensor.as_array("k", NarrowExporter(array))
@@ -83,7 +83,7 @@ class Tensor(Exporter):
     def __init__(self, array):
         """Over a NumPy array."""
         super().__init__(array)
-        is_narrow = array.dtype.type in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
+        is_narrow = array.dtype.name in _tensor.CARRIERS
         self.dtype = array.dtype.name if is_narrow else array.dtype
         self.requires_grad = self.negative = False
         self.is_detached = False
@@ -139,12 +139,13 @@ def test_torch_bfloat16_goes_in_and_out_as_its_bits():
 
 
 @pytest.mark.usefixtures("torch")
-def test_torch_float8_goes_in_as_its_bits():
-    narrow = np.arange(6, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn)
+@pytest.mark.parametrize(("dtype", "code"), [(ml_dtypes.float8_e4m3fn, 10), (ml_dtypes.float8_e5m2, 12)])
+def test_torch_float8_goes_in_as_its_bits(dtype, code):
+    narrow = np.arange(6, dtype=np.uint8).view(dtype)
     array = _tensor.as_array("k", Tensor(narrow))
-    assert array.dtype == ml_dtypes.float8_e4m3fn
+    assert array.dtype == dtype
     assert np.shares_memory(array, narrow)
-    assert _tensor.describe("k", array).dtype.code == 10
+    assert _tensor.describe("k", array).dtype.code == code
 
 
 @pytest.mark.usefixtures("torch")

@@ -117,6 +117,8 @@ TEST_F(CheckArguments, Float8HasACodeOfItsOwn) {
   specs[1].bits = 8;
   tensors[1].dtype = {kDLUInt, 8, 1};
   expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float8_e4m3fn, found uint8");
+  tensors[1].dtype = {ATTN_DLPACK_FLOAT8_E5M2, 8, 1};
+  expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float8_e4m3fn, found float8_e5m2");
   tensors[1].dtype = {ATTN_DLPACK_FLOAT8_E4M3FN, 8, 1};
   expect(ATTN_OK, "");
 }

@@ -98,11 +98,9 @@ TEST_F(Library, SaysWhatTheOutputIsNot) {
 }
 
 TEST_F(Library, NamesTypesAsProblemLinesDo) {
-  const std::pair<DLDataType, const char *> types[] = {{{6, 8, 1}, "bool"},
-                                                       {{kDLUInt, 8, 1}, "uint8"},
-                                                       {{10, 8, 1}, "fp8"},
-                                                       {{kDLInt, 8, 1}, "int8"},
-                                                       {{5, 64, 1}, "type code 5 with 64 bits"}};
+  const std::pair<DLDataType, const char *> types[] = {
+      {{6, 8, 1}, "bool"},  {{kDLUInt, 8, 1}, "uint8"}, {{10, 8, 1}, "fp8"},
+      {{12, 8, 1}, "e5m2"}, {{kDLInt, 8, 1}, "int8"},   {{5, 64, 1}, "type code 5 with 64 bits"}};
   for (auto [type, name] : types) {
     tensors[1].dtype = type;
     EXPECT_EQ(find(""), ATTN_NO_SUCH_KERNEL);

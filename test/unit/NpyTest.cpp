@@ -158,8 +158,9 @@ TEST_F(Npy, Types) {
     EXPECT_EQ(
         parse(makeFile(std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': (4,), }", fourFloats)),
         std::string(
-            "x.npy: expected an array of type float32, float64, float16, bfloat16, float8_e4m3fn, bool, int8, "
-            "int32, int64, little-endian ('<f4', '<f8', '<f2', '<V2', '<V1', '|b1', '|i1', '<i4', '<i8'), found '") +
+            "x.npy: expected an array of type float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, bool, "
+            "int8, int32, int64, little-endian ('<f4', '<f8', '<f2', '<V2', '<V1', '<f1', '|b1', '|i1', '<i4', "
+            "'<i8'), found '") +
             type + "'; convert it with numpy's astype");
 }
 
@@ -170,8 +171,8 @@ TEST_F(Npy, BFloat16HasTwoNames) {
         "");
 }
 
-TEST_F(Npy, Float8HasTwoNames) {
-  for (const char *type : {"<V1", "|V1"})
+TEST_F(Npy, Float8HasThreeNames) {
+  for (const char *type : {"<V1", "|V1", "<f1"})
     EXPECT_EQ(
         parse(makeFile(std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': (16,), }", fourFloats)),
         "");

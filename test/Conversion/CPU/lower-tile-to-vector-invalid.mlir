@@ -177,7 +177,7 @@ func.func @sdpa(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
 
 // Only arith.extf knows floats of 8 bits.
 func.func @f8(%x: f32) -> f8E4M3FN {
-  // expected-error @below {{has no code for a CPU: expected floats of at least 16 bits, or f8E4M3FN that arith.extf widens, found 'f8E4M3FN'}}
+  // expected-error @below {{has no code for a CPU: expected floats of at least 16 bits, or f8E4M3FN or f8E5M2 that arith.extf widens, found 'f8E4M3FN'}}
   %y = arith.truncf %x : f32 to f8E4M3FN
   return %y : f8E4M3FN
 }

@@ -102,7 +102,7 @@ func.func @both(%s: tensor<4x6xf32>, %o: memref<4x6xf32>) -> tensor<4x6xf32> {
 // -----
 
 // DLPack has no code for it.
-// expected-error @below {{expected element type f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found 'i4'}}
+// expected-error @below {{expected element type f32, f64, bf16, f16, f8E4M3FN, f8E5M2, i1, i8, i32 or i64, found 'i4'}}
 func.func @element_type(%x: tensor<4xi4>, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %p : tensor<4x6xf32>
@@ -204,7 +204,7 @@ func.func @sparse(%x: tensor<4x8xf32, #compressed>) -> tensor<4x8xf32> {
 // What has no form in LLVM, in functions that no C program calls.
 func.func private @bias(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>,
                         %b: tensor<4x6xtf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{expected element types f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found 'tensor<4x6xtf32>'}}
+  // expected-error @below {{expected element types f32, f64, bf16, f16, f8E4M3FN, f8E5M2, i1, i8, i32 or i64, found 'tensor<4x6xtf32>'}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) bias(%b : tensor<4x6xtf32>)
       outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
@@ -216,7 +216,7 @@ func.func private @bias(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6
 func.func @rounded(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>,
                    %b: tensor<4x6xf32>) -> tensor<4x8xf32> {
   %t = arith.truncf %b : tensor<4x6xf32> to tensor<4x6xtf32>
-  // expected-error @below {{expected element types f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found 'tensor<4x6xtf32>'}}
+  // expected-error @below {{expected element types f32, f64, bf16, f16, f8E4M3FN, f8E5M2, i1, i8, i32 or i64, found 'tensor<4x6xtf32>'}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) bias(%t : tensor<4x6xtf32>)
       outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
