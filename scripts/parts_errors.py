@@ -23,7 +23,7 @@ ATTNC = Path(__file__).resolve().parents[1] / "build" / "release" / "bin" / "att
 WAYS = {
     "f32 FMA": "#attn.prefill<instruction = fma, overlap = false, parts = 1>",
     "bf16x6": "#attn.prefill<parts = 3>",
-    "bf16x3": "#attn.prefill<parts = 2>",
+    "two parts": "#attn.prefill<parts = 2>",
 }
 F16_WAYS = {
     "f16 FMA": "#attn.prefill<instruction = fma, overlap = false, parts = 1>",

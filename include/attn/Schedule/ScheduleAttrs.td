@@ -71,7 +71,7 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
     With `parts` = N, 2 or 3, tiles multiply wider elements as the sum of N parts of bf16 that add up to them: of f16
     always 2, of f32 3, which are exact, or 2 of 16 bits together. A product is the sum of those of parts i and j with
     i + j <= 2, 4 or 6 in all. f32 of 3 parts (bf16x6) is as exact as `instruction = fma`, so that it is policy; of 2
-    (bf16x3) it is not, and is a choice by hand, as `tf32` is on a GPU.
+    it is not, and is a choice by hand, as `tf32` is on a GPU.
 
     ```mlir
     #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>

@@ -109,7 +109,7 @@ double attn::getPrefillCycles(const PrefillShape &shape, const PrefillTile &tile
 
 double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const TargetInfo &target) {
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
-  int64_t pairs = shape.parts == 1 ? 1 : 2 * shape.parts; // of parts i + j <= 2
+  int64_t pairs = shape.parts == 1 ? 1 : 2 * shape.parts; // of parts i + j <= 2, as getPartPairs has them
   double products = queryTile / lanes * (shape.headSize + shape.valueSize) * pairs;
   double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / kLineBytes;
   if (shape.isPacked) // K beside V
