@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import parts_errors
 
 FEW = 40
-INPUTS = parts_errors.make_inputs()
+INPUTS, F16_INPUTS = parts_errors.make_inputs(), parts_errors.make_f16_inputs()
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +34,18 @@ def test_f32_of_three_parts_is_as_exact_as_multiply_adds(name, emulator):
     expected = parts_errors.get_reference(*inputs)
     found = [parts_errors.run(inputs, parts_errors.WAYS[way], emulator) for way in ("f32 FMA", "bf16x6")]
     fma, parts = (parts_errors.get_errors(x, expected) for x in found)
+    assert parts[0] <= 2 * fma[0] + 2e-7
+    assert parts[1] <= 1.2 * fma[1] + 2e-8
+
+
+@pytest.mark.parametrize("name", F16_INPUTS)
+def test_log_sums_of_f16_are_as_exact_as_by_multiply_adds(name, emulator):
+    """As f16 is two parts of bf16 and all four of their products are exact, nothing is left out."""
+    q, k, v = F16_INPUTS[name]
+    inputs = [q[:, :, :FEW], k, v]
+    expected = parts_errors.get_log_sums(*inputs[:2])
+    found = [parts_errors.run(inputs, way, emulator, lse=True) for way in parts_errors.F16_WAYS.values()]
+    fma, parts = (parts_errors.get_errors(x.reshape(expected.shape), expected, np.ones(())) for x in found)
     assert parts[0] <= 2 * fma[0] + 2e-7
     assert parts[1] <= 1.2 * fma[1] + 2e-8
 
