@@ -38,7 +38,7 @@ MAX_SCRATCH_BYTES = 1 << 14
 
 def known(query: Any, key: Any, value: Any, mask: Any, constants: tuple[Any, ...]) -> tuple[Tensor, ...] | None:
     """The results of `attn.torch.sdpa` where a call had these forms and constants before; otherwise None."""
-    if _is_seen() or torch.nn.functional.scaled_dot_product_attention is not NATIVE:
+    if is_seen() or torch.nn.functional.scaled_dot_product_attention is not NATIVE:
         return None
     tensors = (query, key, value) if mask is None else (query, key, value, mask)
     if not _are_plain(tensors):
@@ -58,7 +58,7 @@ def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) ->
       returned: "out", and further results of which the caller reads.
       given: what `known` takes, if that is all that the call depends on.
     """
-    if _is_seen() or any(getattr(call, name) is not None for name in READ_BY_HOST):
+    if is_seen() or any(getattr(call, name) is not None for name in READ_BY_HOST):
         return None
     named = {name: getattr(call, name) for name in TENSORS if getattr(call, name) is not None}
     tensors = (*named.values(), *call.captures)
@@ -66,11 +66,11 @@ def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) ->
         return None
     constants = (returned, *named, *[getattr(call, name) for name in CONSTANTS[:-1]], repr(call.words))
     key = _key(tensors, constants)
-    form = _forms.get(key) or _keep(_forms, key, _Form(call, list(named), returned), MAX_FORMS)
+    form = _forms.get(key) or keep(_forms, key, _Form(call, list(named), returned), MAX_FORMS)
     made = form.run(tensors)
     if made is not None and given is not None and _has_no_views(tensors, given):
         *operands, mask, words = given
-        _keep(_known, _key([*operands, *([] if mask is None else [mask])], words), form, MAX_FORMS)
+        keep(_known, _key([*operands, *([] if mask is None else [mask])], words), form, MAX_FORMS)
     return made
 
 
@@ -201,7 +201,7 @@ class _Sdpa(torch.autograd.Function):
             dout = torch.zeros_like(saved[len(form.names)])
         cotangents = [dout] if dlse is None else [dout, dlse]
         found = None
-        if not torch.is_grad_enabled() and not _is_seen() and _are_plain(cotangents):
+        if not torch.is_grad_enabled() and not is_seen() and _are_plain(cotangents):
             found = _run_backward(ctx, saved, cotangents, needs)
         if found is None:
             found = _by_operator(form, saved, dout, dlse, needs)
@@ -225,7 +225,7 @@ def _run_backward(
     try:
         step = form.gradients[key]
     except KeyError:
-        step = _keep(form.gradients, key, form.backward(saved, cotangents, needs), MAX_GRADIENTS)
+        step = keep(form.gradients, key, form.backward(saved, cotangents, needs), MAX_GRADIENTS)
     return step.run(inputs, addresses) if step is not None and step.runs_here(addresses) else None
 
 
@@ -243,7 +243,7 @@ _forms: OrderedDict[Hashable, _Form] = OrderedDict()
 _known: OrderedDict[Hashable, _Form] = OrderedDict()  # by what `attn.torch.sdpa` is given
 
 
-def _is_seen() -> bool:
+def is_seen() -> bool:
     """Whether a compiler, a transform, a mode, autocast, a profiler or a tracer sees calls of operators."""
     return bool(
         torch.compiler.is_compiling()
@@ -295,7 +295,7 @@ def _has_no_views(tensors: Sequence[Tensor], given: tuple[Any, ...]) -> bool:
     return is_same and all(x is None or type(x) in (bool, float, str) for x in constants)
 
 
-def _keep(cache: OrderedDict[Hashable, Any], key: Hashable, made: Any, size: int) -> Any:
+def keep(cache: OrderedDict[Hashable, Any], key: Hashable, made: Any, size: int) -> Any:
     """What was made, from now on in the cache; the oldest goes where that is full."""
     cache[key] = made
     while len(cache) > size:

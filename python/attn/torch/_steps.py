@@ -64,7 +64,7 @@ def paged(
       others: sink, k_scale and v_scale.
       constants: page_layout, scale, causal, align, return_lse, and words with the types of their values, and these.
     """
-    if _eager._is_seen():
+    if _eager.is_seen():
         return None
     sink, k_scale, v_scale = others
     try:
@@ -87,7 +87,7 @@ def paged(
         found = _plans[form]
     except KeyError:
         named = dict(zip(("sink", "k_scale", "v_scale"), others, strict=True), cu_seqlens_q=sums)
-        found = _keep(form, lambda: _made_paged(tensors, (q, keys, values, table, lengths), named, constants))
+        found = _keep_made(form, lambda: _made_paged(tensors, (q, keys, values, table, lengths), named, constants))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, of another rank, or without memory
         return None
     if found is None:
@@ -150,7 +150,7 @@ class _Append(NamedTuple):
 
 def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
     """Whether a plan has done what `attn.torch.kv_append` does with slots."""
-    if _eager._is_seen():
+    if _eager.is_seen():
         return False
     try:
         tokens, heads, size = new.shape
@@ -164,7 +164,7 @@ def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
             return False
         found = _plans[form]
     except KeyError:
-        found = _keep(form, lambda: _made_append(cache, new, slots, page_layout))
+        found = _keep_made(form, lambda: _made_append(cache, new, slots, page_layout))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, or of another rank
         return False
     if found is None:
@@ -219,12 +219,12 @@ def _are_plain(tensors: Sequence[Any]) -> bool:
     return True
 
 
-def _keep(key: Hashable, make: Callable[[], Any]) -> Any:
+def _keep_made(key: Hashable, make: Callable[[], Any]) -> Any:
     try:
         made = make()
     except (TypeError, ValueError, CompileError):  # which the operator finds again
         return None
-    return _eager._keep(_plans, key, made, _eager.MAX_FORMS)
+    return _eager.keep(_plans, key, made, _eager.MAX_FORMS)
 
 
 def _runs(plan: _plan.Plan, addresses: list[int], sizes: list[int]) -> bool:
