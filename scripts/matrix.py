@@ -51,7 +51,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "dv": ("", "1", "3", "16", "59", "64", "72", "128"),
     "element": ("f32", "f64", "bf16", "f16"),
     "kv": ("", "int8", "fp8", "e5m2", "bf16", "f16"),
-    "kvscale": ("", "head", "token"),
+    "kvscale": ("", "head", "token", "page", "slot"),
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
     "chunk": ("", "1", "5", "64"),
@@ -150,6 +150,11 @@ RULES = (
         "a number of keys with kvscale=token and paged",
         ("kvscale", "paged", "dynamic"),
         lambda case: bool(case["kvscale"] == "token" and case["paged"] and is_dynamic(case, "k")),
+    ),
+    Rule(
+        "kvscale=page and kvscale=slot only with paged",
+        ("kvscale", "paged"),
+        lambda case: case["kvscale"] in ("page", "slot") and not case["paged"],
     ),
     Rule("align only without causal", ("align", "causal"), lambda case: bool(case["align"] and case["causal"])),
     Rule(

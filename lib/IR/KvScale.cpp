@@ -101,13 +101,32 @@ AffineMap attn::getKvScaleMap(SdpaOp op) {
   return AffineMap::get(numDims, 0, {getAffineDimExpr(0, ctx), head, getAffineDimExpr(numBatch + 1, ctx)}, ctx);
 }
 
-/// scale[hk], or scale[b, hk, j], in `type`.
+/// The place of a scale in its pages. Table entries beyond the length, which no key that counts has, may hold any
+/// number: they are taken for the nearest page.
+static SmallVector<Value, 4> getScalePosition(OpBuilder &b, Location loc, GatherPagesOp gather, ValueRange index) {
+  OpBuilder::InsertPoint inRegion = b.saveInsertionPoint();
+  b.setInsertionPoint(gather);
+  OpFoldResult pages = tensor::getMixedSize(b, loc, gather.getCache(), 0);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value last = arith::SubIOp::create(b, loc, getValueOrCreateConstantIndexOp(b, loc, pages), one);
+  b.restoreInsertionPoint(inRegion);
+  SmallVector<Value, 4> position = gather.getCachePosition(b, loc, index[0], index[1], index[2]);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  position[0] = arith::MaxSIOp::create(b, loc, arith::MinSIOp::create(b, loc, position[0], last), zero);
+  return position;
+}
+
+/// scale[hk], or scale[b, hk, j], in `type`. Scales in pages are read there.
 static Value readScale(OpBuilder &b, Location loc, Value scale, Type type) {
   SmallVector<IndexKind> kinds = {IndexKind::KvHead};
   if (cast<ShapedType>(scale.getType()).getRank() == 3)
     kinds = {IndexKind::Batch, IndexKind::KvHead, IndexKind::Key};
   SmallVector<Value> position = llvm::map_to_vector(
       kinds, [&](IndexKind kind) -> Value { return IndexOp::create(b, loc, b.getIndexType(), kind); });
+  if (auto gather = scale.getDefiningOp<GatherPagesOp>()) {
+    scale = gather.getCache();
+    position = getScalePosition(b, loc, gather, position);
+  }
   Value element = isa<TensorType>(scale.getType()) ? tensor::ExtractOp::create(b, loc, scale, position).getResult()
                                                    : memref::LoadOp::create(b, loc, scale, position).getResult();
   return convertFloat(b, loc, element, type);

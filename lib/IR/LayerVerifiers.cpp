@@ -23,26 +23,36 @@ LogicalResult GatherPagesOp::verify() {
   if (failed(verifyForm(*this)))
     return failure();
   auto cache = cast<ShapedType>(getCache().getType()), output = cast<ShapedType>(getOutput().getType());
-  if (cache.getRank() != 4)
-    return emitOpError("C17: expected a cache of 4 dimensions in the order of page_layout, found ") << cache;
+  bool hasPageNumbers = cache.getRank() == 2, hasColumns = cache.getRank() == 4;
+  if (cache.getRank() < 2 || cache.getRank() > 4)
+    return emitOpError(
+               "C17: expected a cache of 4 dimensions in the order of page_layout, of 3 without the head size, or "
+               "of 2, (pages, Hkv), found ")
+           << cache;
+  if (hasPageNumbers != getRowsPerPage().has_value())
+    return emitOpError("C17: expected rows_per_page beside a cache (pages, Hkv) alone, found ")
+           << cache << (hasPageNumbers ? " without it; write rows_per_page = 16 : i64" : " with it; leave it out");
   if (!isInteger32(getBlockTable(), 2) || !isInteger32(getLengths(), 1))
     return emitOpError("C17: expected block_table of two dimensions and lengths of one, of i32, found ")
            << getBlockTable().getType() << " and " << getLengths().getType();
-  if (output.getRank() != 4)
-    return emitOpError("C17: expected an output (B, Hkv, Sk, D), found ") << output;
+  if (output.getRank() != (hasColumns ? 4 : 3))
+    return emitOpError("C17: expected an output (B, Hkv, Sk")
+           << (hasColumns ? ", D" : "") << ") of the cache " << cache << ", found " << output;
   if (getBatch())
     return success(); // a tile
-  int64_t page = getPageSize(), heads = cache.getDimSize(getCacheDims().head);
+  int64_t page = getPageSize(), heads = cache.getDimSize(hasPageNumbers ? 1 : getCacheDims().head);
   auto table = cast<ShapedType>(getBlockTable().getType());
-  if (ShapedType::isDynamic(page) || ShapedType::isDynamic(heads) || ShapedType::isDynamic(cache.getDimSize(3)))
+  if (ShapedType::isDynamic(page) || ShapedType::isDynamic(heads) ||
+      (hasColumns && ShapedType::isDynamic(cache.getDimSize(3))))
     return emitOpError("C17: expected a static page size, heads and head size, found ") << cache;
   if (page < 1)
     return emitOpError("C17: expected a page size of at least 1, found ") << page;
   if (differ(output.getDimSize(0), table.getDimSize(0)) || differ(output.getDimSize(1), heads) ||
-      differ(output.getDimSize(3), cache.getDimSize(3)) ||
+      (hasColumns && differ(output.getDimSize(3), cache.getDimSize(3))) ||
       differ(table.getDimSize(0), cast<ShapedType>(getLengths().getType()).getDimSize(0)))
-    return emitOpError("C17: expected an output (B, Hkv, Sk, D) of the cache ")
-           << cache << " and the block_table " << table << ", found " << output;
+    return emitOpError("C17: expected an output (B, Hkv, Sk")
+           << (hasColumns ? ", D" : "") << ") of the cache " << cache << " and the block_table " << table << ", found "
+           << output;
   if (!ShapedType::isDynamic(output.getDimSize(2)) && !ShapedType::isDynamic(table.getDimSize(1)) &&
       output.getDimSize(2) > table.getDimSize(1) * page)
     return emitOpError("C17: expected at most ")

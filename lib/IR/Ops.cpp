@@ -21,7 +21,25 @@ using namespace attn;
 static CacheDims getDims(PageLayout layout) { return layout == PageLayout::NHD ? CacheDims{1, 2} : CacheDims{2, 1}; }
 
 CacheDims GatherPagesOp::getCacheDims() { return getDims(getPageLayout()); }
-int64_t GatherPagesOp::getPageSize() { return cast<ShapedType>(getCache().getType()).getDimSize(getCacheDims().row); }
+int64_t GatherPagesOp::getPageSize() {
+  std::optional<uint64_t> rows = getRowsPerPage();
+  return rows ? *rows : cast<ShapedType>(getCache().getType()).getDimSize(getCacheDims().row);
+}
+
+SmallVector<Value, 4> GatherPagesOp::getCachePosition(OpBuilder &b, Location loc, Value batch, Value head, Value key) {
+  Value size = arith::ConstantIndexOp::create(b, loc, getPageSize());
+  Value entry = arith::DivUIOp::create(b, loc, key, size), row = arith::RemUIOp::create(b, loc, key, size);
+  Value page = isa<TensorType>(getBlockTable().getType())
+                   ? tensor::ExtractOp::create(b, loc, getBlockTable(), ValueRange{batch, entry}).getResult()
+                   : memref::LoadOp::create(b, loc, getBlockTable(), ValueRange{batch, entry}).getResult();
+  page = arith::IndexCastOp::create(b, loc, b.getIndexType(), page);
+  if (getRowsPerPage())
+    return {page, head};
+  SmallVector<Value, 4> position = {page, row, row};
+  position[getCacheDims().head] = head;
+  return position;
+}
+
 /// A dense cache is (B, Hkv, capacity, D).
 CacheDims KvAppendOp::getCacheDims() { return getDims(getPageLayout().value_or(PageLayout::HND)); }
 

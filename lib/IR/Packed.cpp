@@ -306,12 +306,9 @@ FailureOr<Value> attn::decomposeGatherPages(OpBuilder &builder, GatherPagesOp op
   Value result = generate(builder, loc, shape, type, [&](OpBuilder &b, Location at, ValueRange ivs) {
     Value length = extractIndex(b, at, op.getLengths(), ivs[0]);
     return guard(b, at, isLess(b, at, ivs[2], length), type, [&](OpBuilder &inside) -> Value {
-      Value size = arith::ConstantIndexOp::create(inside, at, op.getPageSize());
-      Value entry = arith::DivUIOp::create(inside, at, ivs[2], size),
-            row = arith::RemUIOp::create(inside, at, ivs[2], size);
-      Value place = extractIndex(inside, at, op.getBlockTable(), ValueRange{ivs[0], entry});
-      return tensor::ExtractOp::create(inside, at, op.getCache(),
-                                       op.getCacheDims().getPosition(place, row, ivs[1], ivs[3]));
+      SmallVector<Value, 4> position = op.getCachePosition(inside, at, ivs[0], ivs[1], ivs[2]);
+      llvm::append_range(position, ivs.drop_front(3));
+      return tensor::ExtractOp::create(inside, at, op.getCache(), position);
     });
   });
   if (result.getType() != op.getOutput().getType())

@@ -59,13 +59,17 @@ llvm::Error ProblemParser::checkKeyTypes() {
     return error(wordOf("kv"), llvm::formatv("expected 16-bit keys and values beside f32, found them beside {0}; write "
                                              "f32, or leave kv out",
                                              printElement(problem.element)));
-  if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen && !problem.paged)
+  bool isToken = problem.kvScale == Problem::KvScale::Token;
+  if (isToken && problem.layout == Problem::Layout::Varlen && !problem.paged)
     return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
                                     "own in (batch, head, key), found one a token; write kvscale=head");
-  if (problem.hasTokenScales && problem.paged && problem.sizes.sk == Problem::kDynamic)
+  if (isToken && problem.paged && problem.sizes.sk == Problem::kDynamic)
     return error(wordOf("kvscale"),
                  "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a "
-                 "number, or kvscale=head");
+                 "number, or kvscale=slot, scales in pages");
+  if (problem.hasScalesInPages() && !problem.paged)
+    return error(wordOf("kvscale"), "expected kvscale=page and kvscale=slot only with paged; write kvscale=token, or "
+                                    "paged=16");
   return llvm::Error::success();
 }
 

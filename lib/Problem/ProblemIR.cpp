@@ -92,12 +92,33 @@ TypedValue IRPrinter::printArgument(const WordInfo &word) {
   case WordShape::Scores: return withDims(scoreDims(*problem.words.get<ScoreShape>(word.word)));
   case WordShape::PerHead: return withDims({hq});
   case WordShape::PerBatch: return withDims({b});
-  case WordShape::PerKey: return problem.hasTokenScales ? withDims({b, hkv, sk}) : withDims({hkv});
+  case WordShape::PerKey: return withDims(getScaleDims());
   case WordShape::PrefixSums: return withDims({sums});
   case WordShape::Number: return {word.argument.str(), printElementOf(word).str(), {}};
   case WordShape::Other: break;
   }
   llvm_unreachable("words of IR only are no arguments of problems");
+}
+
+/// Of a cache: (pages, page, hkv, columns), or in the order of its layout.
+SmallVector<Dim> IRPrinter::getCacheDims(int64_t columns) const {
+  int64_t entries = problem.getTablePages();
+  bool isKnown = problem.sizes.b != Problem::kDynamic && entries != Problem::kDynamic;
+  Dim pages = {problem.pages.value_or(isKnown ? problem.sizes.b * entries : Problem::kDynamic), ""};
+  SmallVector<Dim> cache = {pages, {problem.paged->size, ""}, hkv, {columns, ""}};
+  if (problem.paged->isHeadMajor)
+    std::swap(cache[1], cache[2]);
+  return cache;
+}
+
+SmallVector<Dim> IRPrinter::getScaleDims() const {
+  switch (problem.kvScale) {
+  case Problem::KvScale::Head: return {hkv};
+  case Problem::KvScale::Token: return {b, hkv, sk};
+  case Problem::KvScale::Page: return {getCacheDims(1).front(), hkv};
+  case Problem::KvScale::Slot: return llvm::to_vector(llvm::drop_end(getCacheDims(1)));
+  }
+  llvm_unreachable("all kinds of scales are handled");
 }
 
 void IRPrinter::addArguments() {
@@ -107,14 +128,7 @@ void IRPrinter::addArguments() {
       arguments.push_back(tensor(name, rows(hkv, sk, columns), kvElement));
       continue;
     }
-    int64_t entries = problem.getTablePages();
-    bool isKnown = problem.sizes.b != Problem::kDynamic && entries != Problem::kDynamic;
-    Dim pages = {problem.pages.value_or(isKnown ? problem.sizes.b * entries : Problem::kDynamic), ""};
-    Dim page = {problem.paged->size, ""};
-    SmallVector<Dim> cache = {pages, page, hkv, {columns, ""}};
-    if (problem.paged->isHeadMajor)
-      std::swap(cache[1], cache[2]);
-    arguments.push_back(tensor(name, cache, kvElement));
+    arguments.push_back(tensor(name, getCacheDims(columns), kvElement));
   }
   for (const WordInfo &word : getWords()) {
     // The table of pages stands in front of the numbers.
@@ -168,14 +182,16 @@ TypedValue IRPrinter::addEmpty(StringRef name, const TypedValue &like) {
   return empty;
 }
 
-/// The rows of a cache one after the other, (batch, head, row, column).
+/// The rows of a cache one after the other, (batch, head, row, column), or its scales without the column.
 void IRPrinter::addPages(TypedValue &view, StringRef cache) {
   TypedValue empty = addEmpty(view.name, view);
+  bool isByPage = problem.kvScale == Problem::KvScale::Page && view.dims.size() == 3;
+  std::string rows = isByPage ? formatv(", rows_per_page = {0} : i64", problem.paged->size).str() : "";
   StringRef lengths = getLengths(WordCounts::Keys).argument;
   line(formatv("%{0} = attn.gather_pages ins(%{1}, %block_table : {2}, {3}) lengths(%{4} : {5})\n"
-               "      outs(%{6} : {7}) {{page_layout = #attn.page_layout<{8}>} -> {7}",
+               "      outs(%{6} : {7}) {{page_layout = #attn.page_layout<{8}>{9}} -> {7}",
                view.name, cache, find(cache)->type, find("block_table")->type, lengths, find(lengths)->type, empty.name,
-               view.type, problem.paged->isHeadMajor ? "hnd" : "nhd"));
+               view.type, problem.paged->isHeadMajor ? "hnd" : "nhd", rows));
 }
 
 /// (batch, row, head * column) as (batch, row, head, column): a view.
@@ -225,6 +241,14 @@ std::string IRPrinter::print(StringRef name) {
     addPages(key, "k");
     addPages(value, "v");
   }
+  if (problem.isQuantised())
+    scales = {*find("k_scale"), *find("v_scale")};
+  if (problem.hasScalesInPages())
+    for (TypedValue &scale : scales) {
+      std::string cache = scale.name;
+      scale = tensor(cache + ".rows", {b, hkv, sk}, "f32");
+      addPages(scale, cache);
+    }
   problem.outputs.weights ? addChain() : addSdpa();
   if (problem.layout == Problem::Layout::BSD)
     line(formatv("%out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : {0} into {1}",

@@ -45,6 +45,8 @@ private:
   llvm::SmallVector<Dim> rows(Dim heads, Dim length, int64_t columns) const;
   llvm::SmallVector<Dim> scoreDims(const ScoreShape &shape) const;
   llvm::StringRef printElementOf(const WordInfo &word) const;
+  llvm::SmallVector<Dim> getCacheDims(int64_t columns) const;
+  llvm::SmallVector<Dim> getScaleDims() const;
   TypedValue printArgument(const WordInfo &word);
 
   // Arguments and results, in their order
@@ -68,7 +70,7 @@ private:
   TypedValue addWeights(const TypedValue &scores);
   void addOutput(const TypedValue &weights);
   /// K or V as floats of type `to` in memory, times their scales: what the chain takes.
-  TypedValue addWideRows(const TypedValue &rows, llvm::StringRef scale, llvm::StringRef to);
+  TypedValue addWideRows(const TypedValue &rows, unsigned scale, llvm::StringRef to);
   /// NAME = value, of four dimensions, in another float type; `init` is the destination.
   TypedValue addCast(llvm::StringRef name, const TypedValue &value, llvm::StringRef from, llvm::StringRef to,
                      const TypedValue &init);
@@ -92,6 +94,7 @@ private:
   Dim b, hq, hkv, sq, sk;
   llvm::SmallVector<TypedValue> arguments, results; ///< without captures
   TypedValue query, key, value;
+  llvm::SmallVector<TypedValue, 2> scales; ///< of K and V, as sdpa takes them
   std::string body;
 };
 

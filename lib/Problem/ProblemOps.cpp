@@ -88,7 +88,8 @@ void IRPrinter::addSdpa() {
       body += clause(word.name, word.argument);
   body += find("cu_seqlens_k") ? clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"})
                                : clause("cu_seqlens", StringRef("cu_seqlens_q"));
-  body += clause("kv_scale", {"k_scale", "v_scale"});
+  if (!scales.empty())
+    body += "      kv_scale(" + printOperands(scales) + ")\n";
   body += clause("dropout", {"seed", "offset"});
   body += clause("scale_value", StringRef("scale"));
   // `outs` has the output and lse, each other result a clause of its own.
@@ -151,14 +152,15 @@ TypedValue IRPrinter::addCast(StringRef name, const TypedValue &value, StringRef
   return result;
 }
 
-TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, StringRef to) {
+TypedValue IRPrinter::addWideRows(const TypedValue &rows, unsigned scale, StringRef to) {
   TypedValue init = addEmpty(rows.name + ".wide", tensor(rows.name, rows.dims, to));
   if (!problem.isQuantised())
     return addCast(rows.name + ".wide", rows, kvElement, to, init);
   // scale[h], or scale[b, h, j]
   std::string domain = isKeyHeadMajor ? "b, h, j, d" : "b, j, h, d",
               same = formatv("affine_map<({0}) -> ({0})>", domain);
-  std::string scaleMap = formatv("affine_map<({0}) -> ({1})>", domain, problem.hasTokenScales ? "b, h, j" : "h");
+  std::string scaleMap =
+      formatv("affine_map<({0}) -> ({1})>", domain, problem.kvScale == Problem::KvScale::Head ? "h" : "b, h, j");
   std::string body = formatv("    %each.number = arith.{0} %each.narrow : {1} to {2}\n",
                              problem.kv == Problem::KvElement::I8 ? "sitofp" : "extf", kvElement, to);
   if (to != "f32")
@@ -166,7 +168,7 @@ TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, S
   body += formatv("    %each.result = arith.mulf %each.number, %each.{0} : {1}\n",
                   to == "f32" ? "factor" : "wide_factor", to);
   line(formatv(false, kElementwise, rows.name + ".wide", same + ", " + scaleMap + ", " + same,
-               printOperands({rows, *find(scaleName)}), printOperands(init),
+               printOperands({rows, scales[scale]}), printOperands(init),
                formatv("%each.narrow: {0}, %each.factor: f32, %each.old: {1}", kvElement, to), body, to, init.type));
   return {rows.name + ".wide", init.type, init.dims};
 }
@@ -174,8 +176,8 @@ TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, S
 /// The formula of docs/Semantics.md step by step, with the weights in memory.
 void IRPrinter::addChain() {
   if (problem.kv != Problem::KvElement::Same) {
-    key = addWideRows(key, "k_scale", wide);
-    value = addWideRows(value, "v_scale", wide);
+    key = addWideRows(key, 0, wide);
+    value = addWideRows(value, 1, wide);
   }
   if (widensChain())
     query = addCast("q.wide", query, element, wide, addEmpty("q.wide", tensor("q", query.dims, wide)));

@@ -69,8 +69,9 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("kv", "e5m2");
   else if (problem.kv != Problem::KvElement::Same)
     add("kv", printKvElement(problem).str());
-  if (problem.hasTokenScales)
-    add("kvscale", "token");
+  for (auto [name, scale] : kKvScales)
+    if (problem.kvScale == scale && scale != Problem::KvScale::Head)
+      add("kvscale", name.str());
   for (const WordInfo &word : getWords()) {
     const WordValue &value = problem.words[word.word];
     bool isAlone = word.form == WordForm::Presence || (word.form == WordForm::ScoreSizes && !withShapes);

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProblemTokens.h"
 
+#include "attn/Problem/ProblemText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -52,8 +53,12 @@ static bool storeKvElement(Problem &problem, StringRef value) {
 }
 
 static bool storeKvScale(Problem &problem, StringRef value) {
-  problem.hasTokenScales = value == "token";
-  return value == "token" || value == "head";
+  for (auto [name, scale] : kKvScales)
+    if (value == name) {
+      problem.kvScale = scale;
+      return true;
+    }
+  return false;
 }
 
 /// SIZE, SIZE,nhd or SIZE,hnd
@@ -128,7 +133,7 @@ static constexpr ProblemToken kFirstTokens[] = {
     {"bf16", Element, "one element type", kElementTypes, storeElement<Problem::Element::BF16>},
     {"f16", Element, "one element type", kElementTypes, storeElement<Problem::Element::F16>},
     {"kv", Value, "the type of k and v", "kv=int8, kv=fp8, kv=e5m2, kv=bf16 or kv=f16", storeKvElement},
-    {"kvscale", Value, "what has a scale", "kvscale=head or kvscale=token", storeKvScale},
+    {"kvscale", Value, "what has a scale", "kvscale=head, kvscale=token, kvscale=page or kvscale=slot", storeKvScale},
 };
 static constexpr ProblemToken kLastTokens[] = {
     {"paged", Value, "a page size from 1 to 2147483647 and a page layout", "paged=16 or paged=16,hnd", storePaged},

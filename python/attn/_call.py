@@ -91,8 +91,8 @@ def prepare(
     if sink is not None:
         dense["sink"] = as_sink(dense["sink"], problem)
     lengths = [x for x in (structure.get("q_lengths"), structure.get("kv_lengths")) if x is not None]
-    sizes, given = problem.sizes, (structure.get("k_scale"), structure.get("v_scale"))
-    scales = _problem.key_scales(problem.kv, *given, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))
+    given = (structure.get("k_scale"), structure.get("v_scale"))
+    scales, _ = _problem.key_scales(problem.kv, *given, _problem.scale_shapes(problem.sizes, problem.paged))
     starts = offsets(structure.get("causal"), structure.get("align"))
     integers = [*map(as_i32, lengths), *scales, *map(as_i32, starts)]
     words = [] if dropout is None else _checks.dropout(dropout)[1:]

@@ -235,22 +235,35 @@ def sink(value: npt.NDArray[Any], heads: int) -> npt.NDArray[Any]:
 
 
 def kv_scales(
-    k_scale: Any, v_scale: Any, heads: int, tokens: Shape | None = None
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Scales of quantised keys and values: both [Hkv], one a head, or, where `tokens` is a shape, both of it."""
+    k_scale: Any, v_scale: Any, shapes: Mapping[str, Shape]
+) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], str]:
+    """Scales of quantised keys and values, and what both have one for.
+
+    Args:
+      k_scale, v_scale: arrays of floats.
+      shapes: what may have a scale, "head", "token", "page" or "slot", and the shape of the array of them.
+    """
     arrays = (_tensor.as_numbers("k_scale", k_scale), _tensor.as_numbers("v_scale", v_scale))
-    shapes = f"({heads},), one a key head" + (f", or {tokens}, one a token" if tokens else "")
+    kinds = []
     for name, array in zip(("k_scale", "v_scale"), arrays, strict=True):
         if array.dtype.kind not in "fV":
             raise TypeError(f"expected {name} to hold floats, found {array.dtype}")
-        if array.shape != (heads,) and array.shape != tokens:
-            raise ValueError(f"expected {name} of shape {shapes}, found {array.shape}")
-    if arrays[0].ndim != arrays[1].ndim:
+        fitting = [kind for kind, shape in shapes.items() if array.shape == shape]
+        if not fitting:
+            known = ", or ".join(f"{x}, one a {'key head' if kind == 'head' else kind}" for kind, x in shapes.items())
+            raise ValueError(f"expected {name} of shape {known}, found {array.shape}")
+        if len(fitting) > 1:
+            raise ValueError(
+                f"expected {name} of a shape that one kind of scale has, found {array.shape}, which is one a "
+                f"{fitting[0]} as well as one a {fitting[1]}; allocate one more page"
+            )
+        kinds += fitting
+    if kinds[0] != kinds[1]:
         raise ValueError(
-            "expected k_scale and v_scale both one a head or both one a token, found shapes "
+            f"expected k_scale and v_scale both one a {kinds[0]} or both one a {kinds[1]}, found shapes "
             f"{arrays[0].shape} and {arrays[1].shape}"
         )
-    return arrays
+    return arrays, kinds[0]
 
 
 def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:

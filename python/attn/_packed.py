@@ -234,13 +234,14 @@ def prepare_packed(
         )
     causal, align, sink = named.get("causal"), named.get("align"), named.get("sink")
     sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
-    scales = _problem.key_scales(kv, named.get("k_scale"), named.get("v_scale"), sizes.hkv)
+    shapes = {"head": (sizes.hkv,)}
+    scales, kv_scale = _problem.key_scales(kv, named.get("k_scale"), named.get("v_scale"), shapes)
     are_equal = are_same or (is_known and np.array_equal(rows, keys))
     problem = _problem.Problem(
         sizes,
         dtype,
         kv=kv,
-        kv_scale=_problem.scale_word(scales),
+        kv_scale=kv_scale,
         scale=_problem.own_scale(scale, sizes.d),
         has_scale=_tensor.as_scalar("scale", scale) is not None,
         sink=sink is not None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -169,14 +169,24 @@ def key_type(q: Array, k: Array, v: Array) -> str | None:
     return None if k.dtype == q.dtype else kind
 
 
+def scale_shapes(sizes: _checks.Sizes, paged: tuple[int, str, int] | None = None) -> dict[str, _checks.Shape]:
+    """The shapes of k_scale and v_scale, by what has a scale; `paged` is as in `Problem`."""
+    shapes: dict[str, _checks.Shape] = {"head": (sizes.hkv,), "token": (sizes.b, sizes.hkv, sizes.sk)}
+    if paged is not None:
+        page, page_layout, pages = paged
+        of_page = (page, sizes.hkv) if page_layout == "nhd" else (sizes.hkv, page)
+        shapes |= {"page": (pages, sizes.hkv), "slot": (pages, *of_page)}
+    return shapes
+
+
 def key_scales(
-    kv: str | None, k_scale: Any, v_scale: Any, heads: int, tokens: _checks.Shape | None = None
-) -> tuple[Array, ...]:
-    """Scales in f32, of quantised keys and values; none of others.
+    kv: str | None, k_scale: Any, v_scale: Any, shapes: Mapping[str, _checks.Shape]
+) -> tuple[tuple[Array, ...], str | None]:
+    """Scales in f32, of quantised keys and values, and what has one, as problem lines call it; none of others.
 
     Raises:
       TypeError: scales are missing, or there are some and keys and values need none.
-      ValueError: they are not one a key head or one a token.
+      ValueError: they have none of the shapes.
     """
     given = [name for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None]
     if kv in QUANTISED and len(given) < 2:
@@ -186,13 +196,9 @@ def key_scales(
     if kv not in QUANTISED and given:
         raise TypeError(f"expected {given[0]} only beside k and v of int8, float8_e4m3fn or float8_e5m2; leave it out")
     if not given:
-        return ()
-    return tuple(x.astype(np.float32) for x in _checks.kv_scales(k_scale, v_scale, heads, tokens))
-
-
-def scale_word(scales: tuple[Array, ...]) -> str | None:
-    """What the scales stand for, as problem lines call it."""
-    return None if not scales else "head" if scales[0].ndim == 1 else "token"
+        return (), None
+    scales, kind = _checks.kv_scales(k_scale, v_scale, shapes)
+    return tuple(np.ascontiguousarray(x, np.float32) for x in scales), kind
 
 
 def of(
@@ -213,6 +219,7 @@ def of(
     heads: Any = None,
     k_scale: Any = None,
     v_scale: Any = None,
+    paged: tuple[int, str, int] | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
     return_max: bool = False,
@@ -243,7 +250,7 @@ def of(
         sizes,
         dtype,
         kv=kv,
-        kv_scale=scale_word(key_scales(kv, k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))),
+        kv_scale=key_scales(kv, k_scale, v_scale, scale_shapes(sizes, paged))[1],
         scale=own_scale(scale, sizes.d),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),
@@ -253,6 +260,7 @@ def of(
         dropout=None if dropout is None else _checks.dropout(dropout)[0],
         has_scale=_tensor.as_scalar("scale", scale) is not None,
         layout=layout,
+        paged=paged,
         lse=_checks.flag("return_lse", return_lse),
         weights=_checks.flag("return_weights", return_weights),
         max=_checks.flag("return_max", return_max),

@@ -147,8 +147,9 @@ def paged_sdpa(
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
         dynamic, words: as in `sdpa`.
       target: as in `sdpa`. On a GPU lengths and block table are not tested.
-      k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
-        holds them; these not with dynamic, nor a bias or mask over the keys.
+      k_scale, v_scale: of quantised caches, [Hkv], one a head; [pages, Hkv], one a page; the shape of the caches without
+        D, one a slot; or [B, Hkv, Sk] in the order of the sequence's keys, whatever page holds them; these not with
+        dynamic, nor a bias or mask over the keys.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum. With
@@ -271,14 +272,13 @@ def paged(
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))
         for x in (arrays["k_cache"], arrays["v_cache"])
     )
-    named |= {"kv_lengths": lengths, **options}
+    named |= {"kv_lengths": lengths, "paged": (page, page_layout, pages), **options}
     if rows is None:
         problem, others = _call.prepare(arrays["q"], k, v, **named)
         longest = problem.sizes.sq
     else:
         problem, others = _prepare_packed(arrays["q"], k, v, rows, is_known=tensors is None, **named)
         longest = int(np.diff(rows).max()) if tensors is None else problem.sizes.sq
-    problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     numbers = _call.numbers_of(problem, others)
     inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], _call.as_i32(table)]
     scores = problem.sizes._replace(sq=longest).scores

@@ -250,10 +250,40 @@ func.func @f(%s: tensor<4x8xf32>) {
 // -----
 
 // C17: a cache without heads.
-func.func @cache(%c: tensor<7x16x8xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x48x8xf32>) {
-  // expected-error @below {{C17: expected a cache of 4 dimensions in the order of page_layout, found 'tensor<7x16x8xf32>'}}
-  %r = attn.gather_pages ins(%c, %t : tensor<7x16x8xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+func.func @cache(%c: tensor<7xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x48x8xf32>) {
+  // expected-error @below {{C17: expected a cache of 4 dimensions in the order of page_layout, of 3 without the head size, or of 2, (pages, Hkv), found 'tensor<7xf32>'}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
       outs(%o : tensor<1x2x48x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x48x8xf32>
+  return
+}
+
+// -----
+
+// C17: numbers of rows have no columns.
+func.func @columns(%c: tensor<7x16x2xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x48x8xf32>) {
+  // expected-error @below {{C17: expected an output (B, Hkv, Sk) of the cache 'tensor<7x16x2xf32>', found 'tensor<1x2x48x8xf32>'}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x16x2xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x48x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x48x8xf32>
+  return
+}
+
+// -----
+
+// C17: a number a page does not tell how many rows a page has.
+func.func @rows(%c: tensor<7x2xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x48xf32>) {
+  // expected-error @below {{C17: expected rows_per_page beside a cache (pages, Hkv) alone, found 'tensor<7x2xf32>' without it; write rows_per_page = 16 : i64}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x2xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x48xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x48xf32>
+  return
+}
+
+// -----
+
+// C17: pages of no rows by their attribute.
+func.func @no_rows(%c: tensor<7x2xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x0xf32>) {
+  // expected-error @below {{C17: expected a page size of at least 1, found 0}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x2xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x0xf32>) {page_layout = #attn.page_layout<nhd>, rows_per_page = 0 : i64} -> tensor<1x2x0xf32>
   return
 }
 

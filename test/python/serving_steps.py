@@ -31,6 +31,7 @@ MASKS = {
 CACHES = {"f32": np.float32, "f64": np.float64, "bf16": BF16, "f16": F16, "int8": np.int8}
 CACHES |= {"fp8": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 LAYOUTS = ("nhd", "hnd")
+SCALES = ("head", "page", "slot")
 STRIDES = ("contiguous", "halves of all", "halves of a page")
 
 
@@ -50,6 +51,13 @@ class Steps:
         self.heads = self.kv_heads * int(self.pick([1, 2, 4]))
         self.name = f"{self.cache} page {self.page} {self.layout} {self.strides} {self.mask} "
         self.name += f"hq{self.heads} hkv{self.kv_heads} d{self.size} dv{self.columns}"
+        self.scales = self.pick(SCALES)
+        self.name += f" a scale a {self.scales}" if self.is_quantised else ""
+
+    @property
+    def is_quantised(self):
+        """Whether the caches go with scales."""
+        return self.cache in ("int8", "fp8", "e5m2")
 
     def pick(self, values):
         """One of them."""
@@ -83,13 +91,12 @@ class Steps:
         free = self.random.permutation(pages)
         for b, count in enumerate(used):
             table[b, :count], free = free[:count], free[count:]
-        is_wide = self.cache in ("int8", "fp8", "e5m2")
         q = self.random.standard_normal((int(queries.sum()), self.heads, self.size))
-        q = q.astype(np.float32 if is_wide else CACHES[self.cache])
+        q = q.astype(np.float32 if self.is_quantised else CACHES[self.cache])
         sums = np.concatenate([[0], np.cumsum(queries)]).astype(np.int32)
         options = dict(MASKS[self.mask], page_layout=self.layout, cu_seqlens_q=sums)
-        if is_wide:
-            options |= {f"{x}_scale": self.random.uniform(0.01, 0.03, self.kv_heads).astype("f4") for x in "kv"}
+        if self.is_quantised:
+            options |= {f"{x}_scale": self.scales_of(pages, free) for x in "kv"}
         if options.pop("sink", False):
             options["sink"] = self.random.standard_normal(self.heads)
         if options.pop("slopes", False):
@@ -98,6 +105,15 @@ class Steps:
         if options.pop("tree", False):
             options["mask_mod"] = self.tree(batch, lengths, queries)
         return (q, *self.caches(pages), table, lengths.astype(np.int32)), options
+
+    def scales_of(self, pages, free):
+        """Scales of K or V; those of pages that no sequence has are NaN."""
+        inner = (self.page, self.kv_heads) if self.layout == "nhd" else (self.kv_heads, self.page)
+        shape = {"head": (self.kv_heads,), "page": (pages, self.kv_heads), "slot": (pages, *inner)}[self.scales]
+        scales = self.random.uniform(0.01, 0.03, shape).astype("f4")
+        if len(shape) > 1:
+            scales[free] = np.nan
+        return scales
 
     def tree(self, batch, lengths, queries):
         """Each token of a draft sees the cache, and of the draft itself what a random tree says."""

@@ -1,5 +1,6 @@
 """Steps of a serving engine: packed queries, prompts and single tokens, on paged caches."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -108,6 +109,31 @@ def test_bits_are_those_of_any_batch(dtype):
         rows = slice(step.sums[b], step.sums[b + 1])
         alone = run(rows, slice(b, b + 1), np.array([0, rows.stop - rows.start], np.int32))
         assert np.array_equal(alone.view(np.uint8), all_rows[rows].view(np.uint8))
+
+
+@pytest.mark.parametrize("layout", ["nhd", "hnd"])
+@pytest.mark.parametrize("of", ["page", "slot"])
+@pytest.mark.parametrize("dtype", [np.int8, ml_dtypes.float8_e4m3fn], ids=["int8", "fp8"])
+def test_scales_in_pages(of, layout, dtype):
+    step = Step(**MIXED, layout=layout)
+    q, k, v, table, lengths = step.arguments
+    rng = np.random.default_rng(3)
+    unused = np.isnan(k[..., 0])  # what no sequence has is never read
+    if of == "page":
+        unused = unused.all(axis=1 if layout == "nhd" else 2)
+    scales = {f"{x}_scale": np.where(unused, np.nan, rng.uniform(0.5, 2, unused.shape)).astype("f4") for x in "kv"}
+    arguments = (q, *(np.nan_to_num(x * 8).astype(dtype) for x in (k, v)), table, lengths)
+    options = dict(cu_seqlens_q=step.sums, page_layout=layout, causal="bottom_right", return_lse=True, **scales)
+    for dynamic in (True, False):
+        compare(attn.paged_sdpa(*arguments, **options, dynamic=dynamic), reference.paged_sdpa, *arguments, **options)
+
+
+def test_scales_of_two_meanings():
+    k = np.ones((2, 2, 3, 8), np.int8)  # (pages, Hkv, page), or (B, Hkv, Sk)
+    arguments = (np.ones((2, 2, 1, 8), np.float32), k, k, np.array([[0], [1]], np.int32), np.array([3, 3]))
+    scale = np.ones((2, 2, 3), np.float32)
+    with pytest.raises(ValueError, match="one a token as well as one a slot; allocate one more page"):
+        attn.paged_sdpa(*arguments, page_layout="hnd", k_scale=scale, v_scale=scale)
 
 
 @pytest.mark.parametrize("kind", range(8))

@@ -205,22 +205,28 @@ TEST(Problem, NewTokensRoundTrip) {
 TEST(Problem, KeysOfAnotherType) {
   for (llvm::StringRef line :
        {"b1 hq8 hkv2 sq1 sk203 d64 dv64 f32 kv=int8 causal=bottom_right",
-        "b1 hq8 hkv2 sq1 sk203 d64 dv64 f64 kv=fp8 kvscale=token", "b? hq8 hkv2 sq? sk? d64 dv64 f32 kv=bf16",
-        "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=f16", "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 kv=int8 out=lse",
-        "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=fp8 out=weights", "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 kv=e5m2"})
+        "b1 hq8 hkv2 sq1 sk203 d64 dv64 f64 kv=fp8 kvscale=token",
+        "b1 hq8 hkv2 sq1 sk? d64 dv64 f32 kv=int8 kvscale=page kv_lengths paged=16",
+        "b? hq8 hkv2 sq? sk? d64 dv64 f32 kv=bf16", "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=f16",
+        "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 kv=int8 out=lse", "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=fp8 out=weights",
+        "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 kv=e5m2"})
     EXPECT_EQ(canonical(line), line);
   EXPECT_EQ(canonical("sq1 d1 kv=int8 kvscale=head"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=int8");
   EXPECT_EQ(canonical("sq1 d1 bf16 kv=bf16 out=weights"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 out=weights");
   std::pair<llvm::StringRef, llvm::StringRef> wrong[] = {
       {"kv=int4", "expected the type of k and v, found 'kv=int4'; write kv=int8, kv=fp8, kv=e5m2, kv=bf16 or kv=f16"},
-      {"kv=fp8 kvscale=row", "expected what has a scale, found 'kvscale=row'; write kvscale=head or kvscale=token"},
+      {"kv=fp8 kvscale=row", "expected what has a scale, found 'kvscale=row'; write kvscale=head, kvscale=token, "
+                             "kvscale=page or kvscale=slot"},
       {"kvscale=head", "expected kvscale only with kv=int8, kv=fp8 or kv=e5m2, which have scales; leave it out"},
       {"f64 kv=f16", "expected 16-bit keys and values beside f32, found them beside f64; write f32, or leave kv out"},
       {"kv=int8 kvscale=token layout=varlen",
        "expected a scale a head with layout=varlen, whose keys have no dimension of their own in (batch, head, key), "
        "found one a token; write kvscale=head"},
       {"kv=int8 kvscale=token sk? paged=16 kv_lengths",
-       "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a number, or kvscale=head"}};
+       "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a number, or kvscale=slot, "
+       "scales in pages"},
+      {"kv=int8 kvscale=slot",
+       "expected kvscale=page and kvscale=slot only with paged; write kvscale=token, or paged=16"}};
   for (auto [line, text] : wrong)
     EXPECT_EQ(reason("sq1 d1 " + line.str()), text);
 }

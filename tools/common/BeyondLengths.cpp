@@ -127,11 +127,13 @@ private:
         used[readInteger(table, i)] = std::max(used[readInteger(table, i)], std::min(left, page));
     }
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      // Scales lie in the order of the keys, not in pages.
+      // Scales with as many pages as batch indices may lie in the order of the keys.
+      bool isScale = is_contained({"k_scale", "v_scale"}, StringRef(argument.name)) && pages != table.shape[0];
       if (argument.isOutput || array.shape.size() < 2 || array.shape[0] != pages ||
-          !is_contained({"k", "v"}, StringRef(argument.name)))
+          !(isScale || is_contained({"k", "v"}, StringRef(argument.name))))
         continue;
-      const std::optional<unsigned> dim = findRows(array, page);
+      // A number a page, (pages, heads), is used as soon as a row is.
+      const std::optional<unsigned> dim = array.shape.size() > 2 ? findRows(array, page) : std::nullopt;
       const int64_t size = getNumElements(array.shape) / std::max<int64_t>(pages, 1);
       int64_t inner = 1;
       for (unsigned i = dim ? *dim + 1 : 0; dim && i < array.shape.size(); ++i)

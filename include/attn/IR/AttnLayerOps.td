@@ -33,8 +33,12 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
     writes `batch`, `head` and `first_key`, the position of a tile in the whole. It reads a tile of pages at a time if K
     or V is such a view, so the whole is never in memory.
 
-    * C17: cache has rank 4 in the order of `page_layout`, block_table rank 2, lengths rank 1, of i32; output is (B, Hkv,
-      Sk, D) with Sk at most the pages of the table times the page size.
+    A cache without head size holds a number a row, as the scales of quantised rows are, and one of shape (pages, Hkv) a
+    number a page of `rows_per_page` rows. As a kv_scale they are read in their pages, too.
+
+    * C17: cache has rank 4 in the order of `page_layout`, rank 3 without the head size, or rank 2, (pages, Hkv), beside
+      `rows_per_page`; block_table has rank 2, lengths rank 1, of i32. Output is (B, Hkv, Sk, D), or (B, Hkv, Sk), with Sk at
+      most the pages of the table times the page size.
 
     ```mlir
     %k = attn.gather_pages ins(%cache, %table : tensor<24x16x2x64xf32>, tensor<2x12xi32>) lengths(%n : tensor<2xi32>)
@@ -43,11 +47,15 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
   }];
   let arguments = (ins Attn_Shaped:$cache, Attn_Shaped:$block_table, Attn_Shaped:$lengths, Optional<Index>:$batch,
                        Optional<Index>:$head, Optional<Index>:$first_key, Attn_Shaped:$output,
-                       Attn_PageLayoutAttr:$page_layout);
+                       Attn_PageLayoutAttr:$page_layout, OptionalAttr<I64Attr>:$rows_per_page);
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-    ::attn::CacheDims getCacheDims();
+    ::attn::CacheDims getCacheDims(); ///< not where the cache has a number a page
     int64_t getPageSize(); ///< in rows
+    /// Where the cache holds output[batch, head, key], or its first column: (page, row, head) in the cache's order. The
+    /// page is read from the table at the builder's place.
+    ::llvm::SmallVector<::mlir::Value, 4> getCachePosition(::mlir::OpBuilder &builder, ::mlir::Location loc,
+                                                           ::mlir::Value batch, ::mlir::Value head, ::mlir::Value key);
   }];
   let assemblyFormat = [{
     `ins` `(` $cache `,` $block_table `:` type($cache) `,` type($block_table) `)` `lengths` `(` $lengths `:` type($lengths) `)`

@@ -44,8 +44,10 @@ struct Problem {
   /// The type of k and v where it is not that of q: 16-bit floats, or numbers that a scale goes with.
   enum class KvElement { Same, BF16, F16, I8, F8E4M3FN, F8E5M2 };
   KvElement kv = KvElement::Same;
-  /// The scales k_scale and v_scale of quantised k and v: f32 [hkv], or [b, hkv, sk] for one a token.
-  bool hasTokenScales = false;
+  /// What has a scale of quantised k and v; k_scale and v_scale are f32 [hkv], [b, hkv, sk], [pages, hkv], or like the
+  /// caches without their columns.
+  enum class KvScale { Head, Token, Page, Slot };
+  KvScale kvScale = KvScale::Head;
   /// Those of Words.def.
   WordValues words;
   /// K and V in pages of `size` rows: (page, row, head, column), or (page, head, row, column) where head-major.
@@ -79,6 +81,7 @@ struct Problem {
   std::vector<Capture> captures;
   std::string scoreMod, maskMod;
 
+  bool hasScalesInPages() const { return kvScale == KvScale::Page || kvScale == KvScale::Slot; }
   bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN || kv == KvElement::F8E5M2; }
   /// True where the alignment of a mask is a run-time offset.
   bool hasOffset() const { return words.getAlignment() == Alignment::Offset; }

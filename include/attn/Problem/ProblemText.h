@@ -12,6 +12,12 @@
 
 namespace attn {
 
+/// The values of kvscale.
+inline constexpr std::pair<llvm::StringRef, Problem::KvScale> kKvScales[] = {{"head", Problem::KvScale::Head},
+                                                                             {"token", Problem::KvScale::Token},
+                                                                             {"page", Problem::KvScale::Page},
+                                                                             {"slot", Problem::KvScale::Slot}};
+
 llvm::StringRef printElement(Problem::Element element);
 /// The type of k and v as IR spells it.
 llvm::StringRef printKvElement(const Problem &problem);

@@ -160,8 +160,9 @@ void SizeClasses::addPaging(Operation *op) {
   if (auto gather = dyn_cast<GatherPagesOp>(op)) {
     uniteDims(gather.getOutput(), 0, gather.getBlockTable(), 0);
     uniteDims(gather.getOutput(), 0, gather.getLengths(), 0);
-    uniteDims(gather.getOutput(), 1, gather.getCache(), gather.getCacheDims().head);
-    uniteDims(gather.getOutput(), 3, gather.getCache(), 3);
+    uniteDims(gather.getOutput(), 1, gather.getCache(), gather.getRowsPerPage() ? 1 : gather.getCacheDims().head);
+    if (cast<ShapedType>(gather.getOutput().getType()).getRank() == 4)
+      uniteDims(gather.getOutput(), 3, gather.getCache(), 3);
     setName(find(gather.getCache(), 0), "pages");
     // The caches of K and V that one table indexes have as many pages, unless they say other numbers.
     for (Operation *user : gather.getBlockTable().getUsers())

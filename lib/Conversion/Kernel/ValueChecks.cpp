@@ -98,19 +98,19 @@ void ValueChecks::addLengths(Value argument, std::optional<SizePlace> limit) {
 
 void ValueChecks::addOp(GatherPagesOp op) {
   Value cache = op.getCache(), table = op.getBlockTable(), lengths = op.getLengths();
-  std::optional<SizePlace> page = findPlace(cache, op.getCacheDims().row);
+  SizePlace page = {-1, op.getPageSize()};
   std::optional<SizePlace> pages = findPlace(cache, 0), width = findPlace(table, 1);
   std::optional<int64_t> lengthsArgument = getArgument(lengths);
   // The view may end in the middle of a page.
   std::optional<SizePlace> rows = findPlace(op.getOutput(), 2);
   if (rows)
     addLengths(lengths, rows);
-  if (!page || !lengthsArgument)
+  if (!lengthsArgument)
     return;
   ValueCheck check;
   if (!rows && width) {
     check.limit[0] = *width;
-    check.limit[1] = *page;
+    check.limit[1] = page;
     add(lengths, check);
   }
   if (!pages || !getArgument(table))
@@ -119,7 +119,7 @@ void ValueChecks::addOp(GatherPagesOp op) {
   check.kind = ValueCheck::Kind::BlockTable;
   check.limit[0] = *pages;
   check.lengths = *lengthsArgument;
-  check.page = *page;
+  check.page = page;
   add(table, check);
 }
 

@@ -309,7 +309,7 @@ Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, V
     auto tiled =
         GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(), gather.getLengths(),
                               toValue(b, loc, slice.offsets[0]), toValue(b, loc, slice.offsets[1]),
-                              toValue(b, loc, slice.offsets[2]), target, gather.getPageLayoutAttr());
+                              toValue(b, loc, slice.offsets[2]), target, gather.getPageLayoutAttr(), IntegerAttr());
     map = tileMap;
     return tiled->getResult(0);
   }

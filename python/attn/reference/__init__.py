@@ -78,7 +78,7 @@ def gather_pages(
     """The rows of a paged cache in a dense array (B, Hkv, max_pages·page, D), zero past each length.
 
     Args:
-      cache: [pages, page, Hkv, D] for page_layout "nhd", [pages, Hkv, page, D] for "hnd".
+      cache: [pages, page, Hkv, D] for page_layout "nhd", [pages, Hkv, page, D] for "hnd"; numbers of rows are without D.
       block_table: [B, max_pages], where each page of each sequence lies; entries past the length are not read.
       lengths: [B].
       page_layout: "nhd" or "hnd".
@@ -88,7 +88,7 @@ def gather_pages(
     pages, page = cache.shape[:2]
     lengths = np.asarray(lengths)
     table = _checks.block_table(block_table, lengths, page, pages)
-    dense = np.zeros((table.shape[0], cache.shape[2], table.shape[1] * page, cache.shape[3]), dtype=cache.dtype)
+    dense = np.zeros((table.shape[0], cache.shape[2], table.shape[1] * page, *cache.shape[3:]), dtype=cache.dtype)
     for b, length in enumerate(lengths):
         for j in range(length):
             dense[b, :, j] = cache[table[b, j // page], j % page]
@@ -108,9 +108,18 @@ def paged_sdpa(
 ) -> Array | tuple[Array, ...]:
     """Attention on a paged cache: `gather_pages` of keys and values, then `sdpa` with `kv_lengths` and the options.
 
-    With cu_seqlens_q [B + 1] q is (total_q, Hq, D), and the results are those of `varlen_sdpa`.
+    With cu_seqlens_q [B + 1] q is (total_q, Hq, D), and the results are those of `varlen_sdpa`. k_scale and v_scale are
+    as in `attn.paged_sdpa`.
     """
     k, v = (gather_pages(x, block_table, kv_lengths, page_layout) for x in (k_cache, v_cache))
+    shape = np.shape(k_cache)[:3]
+    for name in ("k_scale", "v_scale"):
+        scale = options.get(name)
+        if np.ndim(scale) == 2:  # one a page
+            of_page = np.asarray(scale)[:, None] if page_layout == "nhd" else np.asarray(scale)[:, :, None]
+            scale = np.broadcast_to(of_page, shape)
+        if np.shape(scale) == shape:
+            options[name] = gather_pages(scale, block_table, kv_lengths, page_layout)
     if cu_seqlens_q is not None:
         return packed_queries(q, k, v, cu_seqlens_q, kv_lengths, **options)
     return sdpa(q, k, v, kv_lengths=kv_lengths, **options)

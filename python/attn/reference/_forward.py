@@ -164,7 +164,8 @@ def steps(
     sizes = _checks.qkv(q.shape, k_given.shape, v_given.shape)
     k, v = k_given, v_given
     if k_scale is not None or v_scale is not None:
-        scales = _checks.kv_scales(k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))
+        shapes = {"head": (sizes.hkv,), "token": (sizes.b, sizes.hkv, sizes.sk)}
+        scales, _ = _checks.kv_scales(k_scale, v_scale, shapes)
         k, v = (x * by_row(y) for x, y in zip((k, v), scales, strict=True))
     if bias is not None:
         _checks.broadcast("bias", np.shape(bias), sizes.scores)

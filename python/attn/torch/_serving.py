@@ -152,7 +152,8 @@ def paged_sdpa(
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.paged_sdpa`; offsets are (B,).
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only.
-      k_scale, v_scale: of quantised caches, (Hkv,), or (B, Hkv, Sk), these not with dynamic.
+      k_scale, v_scale: of quantised caches, (Hkv,), (pages, Hkv), or the shape of the caches without D; (B, Hkv, Sk) not
+        with dynamic.
       return_lse: return lse (B, Hq, Sq) too, (Hq, total_q) with cu_seqlens_q.
       dynamic: one kernel for any number of sequences, rows and pages.
       {words}
