@@ -35,7 +35,7 @@ namespace attn {
 
 /// For code that runs once: what makes it shorter, or its innermost loops. The rest of -O1 takes longer than it saves.
 static constexpr StringLiteral kQuickPasses =
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(licm))";
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(licm))";
 
 static void initializeTargets() {
   static std::once_flag once;
