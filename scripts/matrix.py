@@ -197,7 +197,11 @@ RULES = (
     Rule("numbers of heads with paged", ("paged", "dynamic"), lambda c: bool(c["paged"] and is_dynamic(c, "h"))),
     Rule("pages only with paged", ("pages", "paged"), lambda case: bool(case["pages"] and not case["paged"])),
     Rule("kv_lengths with paged", ("paged", "kv_lengths"), lambda c: bool(c["paged"] and not c["kv_lengths"])),
-    Rule("no weights with paged", ("paged", "out"), lambda case: bool(case["paged"] and "weights" in case["out"])),
+    Rule(
+        "no weights with paged and 'sk?'",
+        ("paged", "out", "dynamic"),
+        lambda case: bool(case["paged"] and is_dynamic(case, "k") and "weights" in case["out"]),
+    ),
     Rule("no weights with grad", ("grad", "out"), lambda case: bool(case["grad"] and "weights" in case["out"])),
     Rule("no pages with grad", ("grad", "paged"), lambda case: bool(case["grad"] and case["paged"])),
     Rule(
