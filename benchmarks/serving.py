@@ -1,4 +1,4 @@
-"""Steps of a serving engine on paged caches, beside contiguous ones: decoding, mixed steps, and whole engines.
+"""Steps of a serving engine on paged caches, beside contiguous ones: decoding, drafts, mixed steps, and whole engines.
 
 Of each line two things take turns, in one process; the median of the rounds counts. Kernels are compiled anew.
 
@@ -59,17 +59,19 @@ def draw(dtype: torch.dtype, *shape: int) -> Tensor:
     return torch.randn(shape).to(dtype)
 
 
-def decode(dtype: torch.dtype, batch: int, length: int) -> tuple[Work, Work]:
-    """Single tokens on pages of 16, and on the same keys side by side."""
+def decode(dtype: torch.dtype, batch: int, length: int, queries: int = 1) -> tuple[Work, Work]:
+    """Single tokens, or drafts of several, on pages of 16, and on the same keys side by side."""
     k, v = (draw(dtype, batch, KV_HEADS, length, SIZE) for _ in range(2))
-    q = torch.randn(batch, HEADS, 1, SIZE).to(torch.float32 if dtype == torch.int8 else dtype)
+    q = torch.randn(batch, HEADS, queries, SIZE).to(torch.float32 if dtype == torch.int8 else dtype)
     scales = {f"{x}_scale": torch.full((KV_HEADS,), 0.01) for x in "kv"} if dtype == torch.int8 else {}
     (keys, table), (values, _) = (paged(x, seed=0) for x in (k, v))
     lengths, sums = torch.full((batch,), length, dtype=torch.int32), torch.arange(batch + 1, dtype=torch.int32)
-    packed = q[:, :, 0].contiguous()
+    sums *= queries
+    packed = q.transpose(1, 2).reshape(-1, HEADS, SIZE)
+    options = scales | ({"causal": "bottom_right"} if queries > 1 else {})
     return (
-        lambda: at.paged_sdpa(packed, keys, values, table, lengths, cu_seqlens_q=sums, **scales),
-        lambda: attn.sdpa(q, k, v, **scales),
+        lambda: at.paged_sdpa(packed, keys, values, table, lengths, cu_seqlens_q=sums, **options),
+        lambda: attn.sdpa(q, k, v, **options),
     )
 
 
@@ -78,6 +80,13 @@ def of_pages() -> Iterator[Line]:
     for (name, dtype), (batch, length) in itertools.product(TYPES.items(), ((1, 4096), (8, 4096), (8, 1024))):
         title = f"pages of 16, {name}, {batch} × {length} keys"
         yield Line(title, "contiguous", functools.partial(decode, dtype, batch, length))
+
+
+def of_drafts() -> Iterator[Line]:
+    """Speculative decoding."""
+    for name, queries in itertools.product(("f32", "bf16"), (1, 2, 4, 8)):
+        title = f"drafts of {queries}, {name}, 32 × 4096 keys in pages of 16"
+        yield Line(title, "contiguous", functools.partial(decode, TYPES[name], 32, 4096, queries))
 
 
 class Step:
@@ -163,7 +172,7 @@ def main() -> None:
     attn.set_cache(enabled=False)
     print("| step | attn | beside it | of | ratio |\n| --- | --- | --- | --- | --- |")
     with torch.inference_mode():
-        for line in itertools.chain(of_pages(), of_mixed(), of_engines()):
+        for line in itertools.chain(of_pages(), of_drafts(), of_mixed(), of_engines()):
             if options.only in line.title:
                 mine, others = measure(line)
                 cells = [f"{x:.0f} ms" if x >= 1000 else f"{x:.3g} ms" for x in (mine, others)]
