@@ -127,7 +127,7 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
         )
 
     one, same = empty("one", "(Tensor q)"), empty("same", f"({_serving.INPUTS})")
-    arguments = (q, keys, values, table, lengths, sums, *[None] * 5, "bottom_right", None, "nhd", True)
+    arguments = (q, keys, values, table, lengths, [], sums, *[None] * 5, "bottom_right", None, "nhd", True)
     return {
         "`attn.torch.paged_sdpa` of a step": lambda: attend(q, table),
         "`attn.torch.paged_sdpa` of another step each time": lambda: attend(*next(several)),
