@@ -204,7 +204,7 @@ def _run_plain(
             rows = (1, *q[1:]) if counts[1] is not None else (1, q[1], 1, q[3])
             types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
             counts = [(1,), None if counts[1] is None else (2,), (1, 1)]
-        others = (tuple(counts), page_layout, dynamic)
+        others = (tuple(counts), page_layout)
         kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
         return kernel.run([*inputs, *lengths], named["q"])
     except (TypeError, ValueError, IndexError):
@@ -212,16 +212,13 @@ def _run_plain(
 
 
 def _plain_call(
-    arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, is_dynamic: bool, **options: Any
+    arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, **options: Any
 ) -> _call.Call:
-    """The call, of lengths, prefix sums and a block table of these sizes."""
+    """The call, of lengths, prefix sums and a block table of these sizes; no array has a size for each key."""
     lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
     if sums is not None:
         sums[-1] = arrays[0].shape[0]
-    call = paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
-    if is_dynamic:
-        check_dynamic(call.problem)
-    return call
+    return paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
 
 
 def paged(
@@ -276,7 +273,7 @@ def paged(
         problem, others = _call.prepare(arrays["q"], k, v, **named)
         longest = problem.sizes.sq
     else:
-        problem, others = _prepare_packed(arrays["q"], k, v, rows, is_known=tensors is None, **named)
+        problem, others = _prepare_step(arrays["q"], k, v, rows, is_known=tensors is None, **named)
         longest = int(np.diff(rows).max()) if tensors is None else problem.sizes.sq
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     numbers = _call.numbers_of(problem, others)
@@ -285,7 +282,7 @@ def paged(
     return _call.Call(problem, scores, [*inputs, *numbers], target)
 
 
-def _prepare_packed(
+def _prepare_step(
     q: Any, k: Any, v: Any, rows: Any, *, is_known: bool, **options: Any
 ) -> tuple[_problem.Problem, list[Any]]:
     """The problem of packed queries on k and v (B, Hkv, Sk, …), and what its kernel takes after q, k, v."""

@@ -217,7 +217,7 @@ def test_other_steps_take_one_plan(calls, dtype, return_lse):
 def test_other_numbers_of_tokens_append_by_one_plan(calls):
     cache = torch.zeros(PAGES, PAGE, HKV, D)
     wanted = cache.clone()
-    for count in (3, 1, _steps.FEW_TOKENS + 1, 100, 2):
+    for count in (3, 1, 0, _steps.FEW_TOKENS + 1, 100, 2):
         new, slots = torch.randn(count, HKV, D), torch.randperm(PAGES * PAGE)[:count]
         before = cache._version
         assert at.kv_append(cache, new, slots=slots) is cache
