@@ -198,14 +198,15 @@ def paged_sdpa(
         _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
-    tables = (_integers(block_table, q), _integers(kv_lengths, q))
+    table, lengths = _integers(block_table, q), _integers(kv_lengths, q)
     sums = None if cu_seqlens_q is None else _integers(cu_seqlens_q, q)
-    regions, captured, captures = "", "", []
+    regions, captured = "", ""
+    captures: list[Tensor] = []
     if has_functions:
-        scores = _scores(q, k_cache, tables[0], sums, page_layout)
+        scores = _scores(q, k_cache, table, sums, page_layout)
         regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
     call = Call(
-        *(q, k_cache, v_cache, *tables, captures),
+        *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,
         sink=sink,
         k_scale=k_scale,
