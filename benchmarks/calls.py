@@ -116,8 +116,7 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
     out = torch.empty_like(q)
     plan, _ = kernel.plan(arrays, ["out"], frozenset({"b", "b_plus_1", "sq", "max_pages"}))
     sizes = (*q.shape, 1, 2, *table.shape, *out.shape)
-    plan([x.data_ptr() for x in (*inputs, out)], sizes=sizes)
-    alone = plan._idle[0].run
+    alone = plan.frame_of([x.data_ptr() for x in (*inputs, out)], sizes)
 
     def empty(name: str, schema: str) -> Any:
         allocate = lambda q, *_: (torch.empty_like(q), torch.empty(heads, 1))  # noqa: E731
@@ -127,13 +126,13 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
         )
 
     one, same = empty("one", "(Tensor q)"), empty("same", f"({_serving.INPUTS})")
-    arguments = (q, keys, values, table, lengths, sums, *[None] * 5, "bottom_right", None, "nhd", True)
+    arguments = (q, keys, values, table, lengths, [], sums, *[None] * 5, "bottom_right", None, "nhd", True)
     return {
         "`attn.torch.paged_sdpa` of a step": lambda: attend(q, table),
         "`attn.torch.paged_sdpa` of another step each time": lambda: attend(*next(several)),
         "`attn.torch.kv_append` of a step": lambda: attn.torch.kv_append(keys, new, slots=slots),
         "a plan of the kernel of a step": lambda: plan([x.data_ptr() for x in (*inputs, out)], sizes=sizes),
-        "the kernel of a step, its tensors described": alone,
+        "the kernel of a step, its tensors described": lambda: alone.run(),
         "an empty operator of PyTorch beside a step": lambda: one(q),
         "an empty operator of PyTorch of the signature of a step": lambda: same(*arguments),
     }

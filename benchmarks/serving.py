@@ -1,9 +1,10 @@
-"""Steps of a serving engine on paged caches, beside contiguous ones: decoding, mixed steps, and whole engines.
+"""Steps of a serving engine on paged caches, beside contiguous ones: decoding, drafts, mixed steps, and whole engines.
 
 Of each line two things take turns, in one process; the median of the rounds counts. Kernels are compiled anew.
 
     build/frameworks/bin/python benchmarks/serving.py --threads 2
     build/frameworks/bin/python benchmarks/serving.py --threads 1 --only "pages of 16"
+    build/peers/bin/python benchmarks/serving.py --peers openvino   # of setup_peers.sh; its own pages, and others
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from peers import openvino_pages
 from torch import Tensor
 
 import attn
@@ -59,17 +61,19 @@ def draw(dtype: torch.dtype, *shape: int) -> Tensor:
     return torch.randn(shape).to(dtype)
 
 
-def decode(dtype: torch.dtype, batch: int, length: int) -> tuple[Work, Work]:
-    """Single tokens on pages of 16, and on the same keys side by side."""
+def decode(dtype: torch.dtype, batch: int, length: int, queries: int = 1) -> tuple[Work, Work]:
+    """Single tokens, or drafts of several, on pages of 16, and on the same keys side by side."""
     k, v = (draw(dtype, batch, KV_HEADS, length, SIZE) for _ in range(2))
-    q = torch.randn(batch, HEADS, 1, SIZE).to(torch.float32 if dtype == torch.int8 else dtype)
+    q = torch.randn(batch, HEADS, queries, SIZE).to(torch.float32 if dtype == torch.int8 else dtype)
     scales = {f"{x}_scale": torch.full((KV_HEADS,), 0.01) for x in "kv"} if dtype == torch.int8 else {}
     (keys, table), (values, _) = (paged(x, seed=0) for x in (k, v))
     lengths, sums = torch.full((batch,), length, dtype=torch.int32), torch.arange(batch + 1, dtype=torch.int32)
-    packed = q[:, :, 0].contiguous()
+    sums *= queries
+    packed = q.transpose(1, 2).reshape(-1, HEADS, SIZE)
+    options = scales | ({"causal": "bottom_right"} if queries > 1 else {})
     return (
-        lambda: at.paged_sdpa(packed, keys, values, table, lengths, cu_seqlens_q=sums, **scales),
-        lambda: attn.sdpa(q, k, v, **scales),
+        lambda: at.paged_sdpa(packed, keys, values, table, lengths, cu_seqlens_q=sums, **options),
+        lambda: attn.sdpa(q, k, v, **options),
     )
 
 
@@ -78,6 +82,39 @@ def of_pages() -> Iterator[Line]:
     for (name, dtype), (batch, length) in itertools.product(TYPES.items(), ((1, 4096), (8, 4096), (8, 1024))):
         title = f"pages of 16, {name}, {batch} × {length} keys"
         yield Line(title, "contiguous", functools.partial(decode, dtype, batch, length))
+
+
+def of_drafts() -> Iterator[Line]:
+    """Speculative decoding."""
+    for name, queries in itertools.product(("f32", "bf16"), (1, 2, 4, 8)):
+        title = f"drafts of {queries}, {name}, 32 × 4096 keys in pages of 16"
+        yield Line(title, "contiguous", functools.partial(decode, TYPES[name], 32, 4096, queries))
+
+
+def of_openvino(threads: int) -> Iterator[Line]:
+    """A token of each sequence, on OpenVINO's pages, whose keys of f32 are also those of attn."""
+
+    def make(kind: str, batch: int, length: int) -> tuple[Work, Work]:
+        theirs = openvino_pages.prepare(batch, length, kind, threads, HEADS, KV_HEADS, SIZE)
+        q = torch.from_numpy(theirs.inputs["query"]).view(batch, HEADS, SIZE)
+        table = torch.from_numpy(theirs.inputs["block_indices"]).view(batch, -1)
+        lengths = torch.full((batch,), length, dtype=torch.int32)
+        options = {"cu_seqlens_q": torch.arange(batch + 1, dtype=torch.int32), "page_layout": "hnd"}
+        if kind == "f32":
+            caches = [torch.from_numpy(x) for x in theirs.caches]
+        else:
+            shape = (batch * length // openvino_pages.PAGE, KV_HEADS, openvino_pages.PAGE, SIZE)
+            caches = [draw(torch.int8, *shape) for _ in range(2)]
+            options |= {f"{x}_scale": torch.full((KV_HEADS,), 0.01) for x in "kv"}
+        mine = functools.partial(at.paged_sdpa, q, *caches, table, lengths, **options)
+        if kind == "f32":  # with the keys that it has appended
+            found = torch.from_numpy(theirs.run()).view(q.shape)
+            torch.testing.assert_close(mine(), found, rtol=1e-4, atol=1e-5)
+        return mine, theirs.run
+
+    for kind, (batch, length) in itertools.product(openvino_pages.KINDS, ((1, 4096), (8, 4096), (8, 1024))):
+        title = f"pages of {openvino_pages.PAGE}, {kind}, {batch} × {length} keys"
+        yield Line(title, "OpenVINO", functools.partial(make, kind, batch, length))
 
 
 class Step:
@@ -157,13 +194,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="", help="lines whose title has this")
+    parser.add_argument("--peers", choices=["openvino"], help="lines beside this system as well")
     options = parser.parse_args()
+    lines = itertools.chain(of_pages(), of_drafts(), of_mixed(), of_engines())
+    if options.peers:
+        try:
+            openvino_pages.load()
+            lines = itertools.chain(lines, of_openvino(options.threads))
+        except ImportError as error:
+            print(f"without openvino: {error}", file=sys.stderr)
     torch.set_num_threads(options.threads)
     attn.set_num_threads(options.threads)
     attn.set_cache(enabled=False)
     print("| step | attn | beside it | of | ratio |\n| --- | --- | --- | --- | --- |")
     with torch.inference_mode():
-        for line in itertools.chain(of_pages(), of_mixed(), of_engines()):
+        for line in lines:
             if options.only in line.title:
                 mine, others = measure(line)
                 cells = [f"{x:.0f} ms" if x >= 1000 else f"{x:.3g} ms" for x in (mine, others)]

@@ -32,7 +32,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-import matrix
+import matrix_cases
 
 TIME_LIMIT = 600  # seconds a tool
 PER_PROBLEM = 10
@@ -98,14 +98,14 @@ def pick(generator: random.Random, weights: dict[str, int]) -> str:
     return generator.choices(list(weights), list(weights.values()))[0]
 
 
-def fits_gpu(problem: matrix.Levels) -> bool:
+def fits_gpu(problem: matrix_cases.Levels) -> bool:
     """False where no GPU kernel is for it, whatever the schedule."""
     sizes = [int(problem[name] or problem["d"]) for name in ("d", "dv")]
     has_kernel = problem["element"] != "f64" and not problem["grad"]
     return has_kernel and all(size % 8 == 0 for size in sizes)
 
 
-def choose_decode(generator: random.Random, policy: Schedule, problem: matrix.Levels) -> Schedule:
+def choose_decode(generator: random.Random, policy: Schedule, problem: matrix_cases.Levels) -> Schedule:
     """A kernel whose tile has all queries of the heads that share keys, with fields that belong together."""
     kind, fields = policy
     changed = {"query_tile": problem["size"].split("x")[0]}
@@ -142,7 +142,7 @@ def choose_any(generator: random.Random, name: str) -> str:
     return generator.choice(NO_NUMBERS) if generator.random() < 0.05 else str(generator.choice(NUMBERS[name]))
 
 
-def draw_fields(generator: random.Random, policy: Schedule, problem: matrix.Levels) -> Schedule:
+def draw_fields(generator: random.Random, policy: Schedule, problem: matrix_cases.Levels) -> Schedule:
     """The kind, and the fields that are not the policy's."""
     schedule: Schedule = policy[0], {}
     draw = generator.random()
@@ -174,7 +174,7 @@ def print_schedule(kind: str, fields: Fields) -> str:
 class Case:
     """A schedule on its way in."""
 
-    problem: matrix.Levels
+    problem: matrix_cases.Levels
     target: str
     route: str
     kind: str
@@ -185,7 +185,7 @@ class Case:
     @property
     def line(self) -> str:
         """The problem line."""
-        return matrix.print_problem(self.problem)
+        return matrix_cases.print_problem(self.problem)
 
     @property
     def text(self) -> str:
@@ -234,7 +234,7 @@ class Runner:
         found = re.search(SCHEDULE, output)
         return (found[1], dict(word.split(" = ") for word in found[2].split(", "))) if code == 0 and found else None
 
-    def draw(self, number: int, seed: int, problem: matrix.Levels) -> Case:
+    def draw(self, number: int, seed: int, problem: matrix_cases.Levels) -> Case:
         """Schedule `number`, one of those of a problem."""
         generator = random.Random(f"{seed}/{number}")
         target = pick(generator, TARGETS)
@@ -245,7 +245,7 @@ class Runner:
         if route == "attn.online_step" and problem["layout"] == "varlen":
             route = "attn.sdpa"
         start = ("block", {}) if target == "sm_80" else ("prefill", {"lanes": "8"})
-        policy = self.find_policy(matrix.print_problem(problem), target) or start
+        policy = self.find_policy(matrix_cases.print_problem(problem), target) or start
         kind, fields = draw_fields(generator, policy, problem)
         if route != "option":
             fields = {name: "-1" if value in NO_NUMBERS else value for name, value in fields.items()}
@@ -271,7 +271,11 @@ class Runner:
 
     def run(self, case: Case, number: int) -> Result:
         """Compiles, runs and judges."""
-        problem, target, sizes = "--problem=" + case.line, "--target=" + case.target, matrix.print_sizes(case.problem)
+        problem, target, sizes = (
+            "--problem=" + case.line,
+            "--target=" + case.target,
+            matrix_cases.print_sizes(case.problem),
+        )
         schedule, seed = "--schedule=" + case.text, f"--seed={case.seed}"
         if case.target == "sm_80":
             ptx = str(self.folder / f"{number}.ptx")
@@ -323,9 +327,9 @@ def main() -> int:
     arguments = parser.parse_args()
 
     numbers = range(arguments.start, arguments.start + arguments.count)
-    cases = matrix.Generator(arguments.seed).cases()
+    cases = matrix_cases.Generator(arguments.seed).cases()
     # Weights are those of a chain, which has no tiles.
-    legal = (case for case in cases if not matrix.broken_rules(case) and "weights" not in case["out"])
+    legal = (case for case in cases if not matrix_cases.broken_rules(case) and "weights" not in case["out"])
     problems = list(islice(legal, numbers.stop // PER_PROBLEM + 1))
     verdicts: Counter[str] = Counter()
     messages: Counter[str] = Counter()

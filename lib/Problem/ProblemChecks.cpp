@@ -137,10 +137,12 @@ llvm::Error ProblemParser::checkPages() {
   if (problem.sizes.hq == Problem::kDynamic)
     return error(wordOf("hq"), "expected numbers of heads with paged, whose pages hold a known number of them, found "
                                "'hq?'; write a number as hq8");
-  if (problem.outputs.weights)
-    return error(wordOf("out"), "expected no weights with paged, found out=weights; write out=lse, or leave it out");
   if (problem.sizes.sk != Problem::kDynamic)
     return llvm::Error::success();
+  if (problem.outputs.weights)
+    return error(wordOf("out"),
+                 "expected no weights with paged and 'sk?', found out=weights; write a number of keys, or "
+                 "out=lse");
   // The keys are those of the block table, in whole pages: no argument has their number as a dimension.
   for (const WordInfo &word : getWords())
     if (const auto *shape = problem.words.get<ScoreShape>(word.word); shape && shape->back() != 1)

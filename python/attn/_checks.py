@@ -297,6 +297,11 @@ def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
     return array
 
 
+def are_slots(values: list[int], count: int, limit: int) -> bool:
+    """Whether `slots` takes these integers; of a few in less time."""
+    return len(values) == count == len(set(values)) and (count == 0 or (min(values) >= 0 and max(values) < limit))
+
+
 def page_layout(value: Any) -> str:
     """A layout of a paged cache: "nhd" for [pages, page, Hkv, D], "hnd" for [pages, Hkv, page, D]."""
     if value not in PAGE_LAYOUTS:

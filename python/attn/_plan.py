@@ -113,6 +113,13 @@ class Plan:
             raise _library.error(status, f"{self._entry[1].decode()}: {text}")
         self._idle.append(frame)
 
+    def frame_of(self, addresses: Sequence[int], sizes: Sequence[int] = ()) -> Frame:
+        """A frame of its own with all that a call writes, whose `run` is the C call alone."""
+        frame = self._frame()
+        frame.words[:] = array("Q", addresses)
+        self._pack(frame.sizes, 0, *sizes)
+        return frame
+
     def _frame(self) -> Frame:
         count = len(self._forms)
         # Those that are given lie first: their addresses are one slice, which is written at once.

@@ -147,9 +147,9 @@ def paged_sdpa(
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
         dynamic, words: as in `sdpa`.
       target: as in `sdpa`. On a GPU lengths and block table are not tested.
-      k_scale, v_scale: of quantised caches, [Hkv], one a head; [pages, Hkv], one a page; the shape of the caches without
-        D, one a slot; or [B, Hkv, Sk] in the order of the sequence's keys, whatever page holds them; these not with
-        dynamic, nor a bias or mask over the keys.
+      k_scale, v_scale: of quantised caches, [Hkv], one a head; [pages, Hkv], one a page; the shape of the caches
+        without D, one a slot; or [B, Hkv, Sk] in the order of the sequence's keys, whatever page holds them; these not
+        with dynamic, nor a bias or mask over the keys.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum. With
@@ -205,7 +205,7 @@ def _run_plain(
             rows = (1, *q[1:]) if counts[1] is not None else (1, q[1], 1, q[3])
             types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
             counts = [(1,), None if counts[1] is None else (2,), (1, 1)]
-        others = (tuple(counts), page_layout, dynamic)
+        others = (tuple(counts), page_layout)
         kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
         return kernel.run([*inputs, *lengths], named["q"])
     except (TypeError, ValueError, IndexError):
@@ -213,16 +213,13 @@ def _run_plain(
 
 
 def _plain_call(
-    arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, is_dynamic: bool, **options: Any
+    arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, **options: Any
 ) -> _call.Call:
-    """The call, of lengths, prefix sums and a block table of these sizes."""
+    """The call, of lengths, prefix sums and a block table of these sizes; no array has a size for each key."""
     lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
     if sums is not None:
         sums[-1] = arrays[0].shape[0]
-    call = paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
-    if is_dynamic:
-        check_dynamic(call.problem)
-    return call
+    return paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
 
 
 def paged(
@@ -277,7 +274,7 @@ def paged(
         problem, others = _call.prepare(arrays["q"], k, v, **named)
         longest = problem.sizes.sq
     else:
-        problem, others = _prepare_packed(arrays["q"], k, v, rows, is_known=tensors is None, **named)
+        problem, others = _prepare_step(arrays["q"], k, v, rows, is_known=tensors is None, **named)
         longest = int(np.diff(rows).max()) if tensors is None else problem.sizes.sq
     numbers = _call.numbers_of(problem, others)
     inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], _call.as_i32(table)]
@@ -285,7 +282,7 @@ def paged(
     return _call.Call(problem, scores, [*inputs, *numbers], target)
 
 
-def _prepare_packed(
+def _prepare_step(
     q: Any, k: Any, v: Any, rows: Any, *, is_known: bool, **options: Any
 ) -> tuple[_problem.Problem, list[Any]]:
     """The problem of packed queries on k and v (B, Hkv, Sk, …), and what its kernel takes after q, k, v."""

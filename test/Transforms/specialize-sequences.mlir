@@ -10,7 +10,8 @@
 !k = tensor<3x2x64x32xf32>
 !lse = tensor<4x20xf32>
 
-// Rows of sequences of one query become dense, what is made of them goes to their rows, and the others follow.
+// Rows of sequences of one query become dense, what is made of them goes to their rows; so do those of 2 to 4 and of 5 to
+// 8, if there are any, and the others follow.
 // CHECK-LABEL: func @step(
 //  CHECK-SAME:     %[[Q:[a-z0-9]*]]: tensor<20x4x32xf32>, {{.*}} %[[N:[a-z0-9]*]]: tensor<3xi32>, %[[SUMS:[a-z0-9]*]]: tensor<4xi32>
 //       CHECK:   %[[ROWS:.*]] = scf.for {{.*}} -> (tensor<3x4x1x32xf32>) {
@@ -27,8 +28,17 @@
 //       CHECK:     tensor.extract_slice %[[SINGLE]]#0
 //       CHECK:   %[[LSE:.*]] = scf.for {{.*}} -> (tensor<4x20xf32>) {
 //       CHECK:     tensor.extract_slice %[[SINGLE]]#1
+//       CHECK:   %[[ANY:.*]] = scf.for {{.*}} -> (i1) {
+//       CHECK:   %[[FOUR:.*]]:2 = scf.if %[[ANY]]
+//       CHECK:     %[[ROWS4:.*]] = scf.for {{.*}} -> (tensor<3x4x4x32xf32>) {
+//       CHECK:     attn.sdpa ins(%[[ROWS4]], {{.*}} q_lengths(%{{.*}}) kv_lengths(%{{.*}}) outs
+//   CHECK-NOT:     min_queries
+//       CHECK:     scf.yield %[[OUT]], %[[LSE]] :
+//       CHECK:   %[[EIGHT:.*]]:2 = scf.if
+//       CHECK:     attn.sdpa ins({{.*}} : tensor<3x4x8x32xf32>
+//       CHECK:     scf.yield %[[FOUR]]#0, %[[FOUR]]#1 :
 //       CHECK:   attn.sdpa ins(%[[Q]], {{.*}} kv_lengths(%[[N]] : tensor<3xi32>) cu_seqlens(%[[SUMS]] : tensor<4xi32>)
-//  CHECK-SAME:     outs(%[[OUT]], %[[LSE]] : {{.*}} min_queries = 2
+//  CHECK-SAME:     outs(%[[EIGHT]]#0, %[[EIGHT]]#1 : {{.*}} min_queries = 9
 func.func @step(%q: !q, %kc: !cache, %vc: !cache, %n: tensor<3xi32>, %sums: tensor<4xi32>, %table: tensor<3x4xi32>)
     -> (!q, !lse) {
   %k0 = tensor.empty() : !k

@@ -7,11 +7,13 @@ import torch
 import attn
 import attn.torch as at
 from attn import reference
-from attn.torch import _serving, _steps
+from attn.torch import _regions, _serving, _steps
 from attn.torch._serving import _append, _operator
 
 HQ, HKV, D, PAGE, PAGES = 4, 2, 32, 16, 12
 LENGTHS, SUMS = [33, 1, 20], [0, 5, 6, 7]
+SLOPES = torch.tensor([0.5, 0.1, 0.2, 0.05])
+ALIBI = lambda s, b, h, i, j: s - SLOPES[h] * (j - i)  # noqa: E731
 
 
 def step(dtype=torch.float32):
@@ -54,9 +56,64 @@ def test_caches_of_fp8(kind):
     np.testing.assert_allclose(out, expected(q, *wide, table, lengths, sums, causal="bottom_right"), atol=1e-5)
 
 
+def tree(first, parents):
+    """A token of a draft sees the first keys, and of the draft itself what the tree says (B, tokens, tokens)."""
+
+    def mask(b, h, i, j):
+        k = j - first[b]
+        return (k < 0) | parents[b, attn.functions.clip(i, 0, 4), attn.functions.clip(k, 0, 4)]
+
+    return mask
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_functions_of_scores(dynamic):
+    """ALiBi, and a tree of drafts; another step has other tensors."""
+    q, k, v, table, lengths, sums = step()
+    first = lengths - sums.diff()
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        parents = torch.rand(3, 5, 5) < 0.5
+        parents |= torch.eye(5, dtype=torch.bool)
+        options = dict(score_mod=ALIBI, mask_mod=tree(first, parents))
+        found = at.paged_sdpa(q, k, v, table, lengths, cu_seqlens_q=sums, **options, dynamic=dynamic)
+        slopes, keep = SLOPES.numpy(), tree(first.numpy(), parents.numpy())
+        options = dict(score_mod=lambda s, b, h, i, j: s - slopes[h] * (j - i), mask_mod=keep)  # noqa: B023
+        np.testing.assert_allclose(found, expected(q, k, v, table, lengths, sums, **options), atol=1e-5)
+    dense = at.paged_sdpa(q[:6].view(3, HQ, 2, D), k, v, table, lengths, score_mod=ALIBI, dynamic=dynamic)
+    arrays = [x.numpy() for x in (q[:6].view(3, HQ, 2, D), k, v, table, lengths)]
+    wanted = reference.paged_sdpa(*arrays, score_mod=lambda s, b, h, i, j: s - slopes[h] * (j - i))
+    np.testing.assert_allclose(dense, wanted, atol=1e-5)
+
+
+def test_functions_in_a_graph():
+    def run(q, k, v, table, lengths, sums, slopes, parents):
+        mask = tree(lengths - sums.diff(), parents)
+        options = dict(score_mod=lambda s, b, h, i, j: s - slopes[h] * (j - i), mask_mod=mask)
+        return at.paged_sdpa(q, k, v, table, lengths, cu_seqlens_q=sums, **options)
+
+    arguments = (*step(), SLOPES)
+    compiled = torch.compile(run, fullgraph=True)
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        parents = (torch.rand(3, 5, 5) < 0.5) | torch.eye(5, dtype=torch.bool)
+        torch.testing.assert_close(compiled(*arguments, parents), run(*arguments, parents))
+
+
+def test_functions_that_are_refused():
+    q, k, v, table, lengths, sums = step()
+    short = torch.zeros(4)
+    with pytest.raises(ValueError, match=r"expected positions from 0 to 3 in .* found 0 to 4 possible"):
+        at.paged_sdpa(q, k, v, table, lengths, cu_seqlens_q=sums, score_mod=lambda s, b, h, i, j: s + short[i])
+
+
 def test_opcheck():
     q, k, v, table, lengths, sums = step()
-    torch.library.opcheck(_operator, (q, k, v, table, lengths, sums), {"causal": "bottom_right", "dynamic": True})
+    options = {"causal": "bottom_right", "dynamic": True}
+    torch.library.opcheck(_operator, (q, k, v, table, lengths, [], sums), options)
+    functions = _regions.traced(ALIBI, None, (3, HQ, 5, 48), q.dtype)
+    options |= {"regions": functions[0], "captured": functions[1]}
+    torch.library.opcheck(_operator, (q, k, v, table, lengths, functions[2], sums), options)
     slots = torch.tensor([3, 40, 7])
     torch.library.opcheck(_append, (k.clone(), torch.randn(3, HKV, D), None, None, slots, "nhd"))
 
@@ -160,7 +217,7 @@ def test_other_steps_take_one_plan(calls, dtype, return_lse):
 def test_other_numbers_of_tokens_append_by_one_plan(calls):
     cache = torch.zeros(PAGES, PAGE, HKV, D)
     wanted = cache.clone()
-    for count in (3, 1, _steps.FEW_TOKENS + 1, 100, 2):
+    for count in (3, 1, 0, _steps.FEW_TOKENS + 1, 100, 2):
         new, slots = torch.randn(count, HKV, D), torch.randperm(PAGES * PAGE)[:count]
         before = cache._version
         assert at.kv_append(cache, new, slots=slots) is cache

@@ -57,14 +57,19 @@ def test_logits_and_gradients_are_those_of_sdpa(name, is_padded, monkeypatch):
         torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("cache", [None, "static"])
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_tokens_are_generated_with_a_cache(name):
+def test_tokens_are_generated_with_a_cache(name, cache, monkeypatch):
+    calls = []
+    monkeypatch.setattr(at._transformers, "sdpa", lambda *x, **y: calls.append(1) or at.sdpa(*x, **y))
     prompt, tokens = batch(is_padded=True), []
     del prompt["labels"]
+    options = dict(max_new_tokens=12, do_sample=False, pad_token_id=0, disable_compile=True)
+    options |= {} if cache is None else {"cache_implementation": cache}
     for implementation in ("sdpa", "attn"):
-        model = make(name, implementation).eval()
-        tokens.append(model.generate(**prompt, max_new_tokens=12, do_sample=False, pad_token_id=0))
+        tokens.append(make(name, implementation).eval().generate(**prompt, **options))
     assert torch.equal(*tokens)
+    assert calls
 
 
 def test_the_implementation_is_chosen_later_too():

@@ -30,6 +30,7 @@ class Step(Pages):
 
 
 MIXED = dict(queries=(20, 1, 0, 1, 5, 2), lengths=(70, 1, 9, 129, 5, 64))
+DRAFTS = dict(queries=(2, 8, 3, 9, 5, 4), lengths=(70, 8, 129, 30, 5, 64))  # each kernel's shortest and longest
 
 OPTIONS = {
     "plain": {},
@@ -55,6 +56,11 @@ def test_features(name, dtype):
 @pytest.mark.parametrize("page", [1, 3, 16, 64])
 def test_page_sizes(page, layout):
     Step(**MIXED, page=page, layout=layout).check(causal="bottom_right")
+
+
+@pytest.mark.parametrize("name", ["bottom_right", "window", "sink", "mask by b"])
+def test_drafts(name):
+    Step(**DRAFTS).check(**OPTIONS[name])
 
 
 @pytest.mark.parametrize("queries", [(0, 0), (1, 1), (1, 0), (0, 113), (200, 1)], ids=str)
@@ -88,8 +94,9 @@ def test_the_entry_counts_prefix_sums():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_bits_are_those_of_any_batch(dtype):
-    step = Step(**MIXED, dtype=dtype)
+@pytest.mark.parametrize("sizes", [MIXED, DRAFTS], ids=["mixed", "drafts"])
+def test_bits_are_those_of_any_batch(sizes, dtype):
+    step = Step(**sizes, dtype=dtype)
     q, k, v, table, lengths = step.arguments
 
     def run(rows, of, sums):

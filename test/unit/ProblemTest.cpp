@@ -264,8 +264,9 @@ TEST(Problem, ConflictsAreRefused) {
       {"hq? paged=4 kv_lengths",
        "expected numbers of heads with paged, whose pages hold a known number of them, found 'hq?'; write a number as "
        "hq8"},
-      {"paged=4 kv_lengths out=weights",
-       "expected no weights with paged, found out=weights; write out=lse, or leave it out"},
+      {"sk? paged=4 kv_lengths out=weights",
+       "expected no weights with paged and 'sk?', found out=weights; write a number "
+       "of keys, or out=lse"},
       {"sk? paged=4 kv_lengths bias=1,1,1,?", "expected size 1 in the key dimension of bias with paged and sk?, found "
                                               "?; write sk as a number, or 1"},
       {"causal=offset window=1,0 align=offset",

@@ -71,13 +71,14 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
 }
 
 def SpecializeSequencesPass : Pass<"attn-specialize-sequences", "::mlir::func::FuncOp"> {
-  let summary = "compute packed sequences of one query apart from longer ones";
+  let summary = "compute packed sequences of one or a few queries apart from longer ones";
   let description = [{
-    A step of a serving engine packs the queries of all sequences: prompts, and single tokens on long caches. The two
-    have kernels of different kinds. Of an `attn.sdpa` of a CPU whose queries alone are packed (K and V lie in pages),
-    this pass makes two. The rows of sequences of one query become a dense tensor, (B, Hq, 1, D), with 0 keys for all
-    other sequences; what `attn.sdpa` makes of it is copied to their rows of the outputs. The second one leaves these
-    rows as they are: `min_queries = 2`.
+    A step of a serving engine packs the queries of all sequences: prompts, single tokens on long caches, and drafts of a
+    few tokens. Prompts have another kind of kernel than the others. Of an `attn.sdpa` of a CPU whose queries alone are
+    packed (K and V lie in pages), this pass makes four. The rows of sequences of one query become a dense tensor,
+    (B, Hq, 1, D), with 0 keys for all other sequences; what `attn.sdpa` makes of it is copied to their rows of the
+    outputs. So do those of 2 to 4 and of 5 to 8 queries, (B, Hq, 4, D) and (B, Hq, 8, D) with `q_lengths`, in a step
+    that has such sequences. The last one leaves these rows as they are: `min_queries = 9`.
 
     An `attn.sdpa` with a schedule stays as it is, as one of which K and V are packed too. An unknown target is an error.
 
@@ -87,7 +88,9 @@ def SpecializeSequencesPass : Pass<"attn-specialize-sequences", "::mlir::func::F
     %rows = scf.for …  // %q[%c[b]] where %c[b + 1] - %c[b] = 1 : tensor<3x8x1x64xf32>
     %single = attn.sdpa ins(%rows, %k, %v : tensor<3x8x1x64xf32>, …
     %some = scf.for …  // its rows in %init
-    %o = attn.sdpa ins(%q, %k, %v … cu_seqlens(%c : tensor<4xi32>) outs(%some … {min_queries = 2 : i64}
+    %more = scf.if %any4 …  // the same for tensor<3x8x4x64xf32>
+    %most = scf.if %any8 …  // and for tensor<3x8x8x64xf32>
+    %o = attn.sdpa ins(%q, %k, %v … cu_seqlens(%c : tensor<4xi32>) outs(%most … {min_queries = 9 : i64}
     ```
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];

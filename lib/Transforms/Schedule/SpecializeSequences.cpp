@@ -1,21 +1,23 @@
 //===- SpecializeSequences.cpp - attn-specialize-sequences ----------------===//
 //
-// A step of a serving engine has queries of many sequences packed: prompts, and single tokens on long caches. Each of
-// the two has its kind of kernel, so the sdpa becomes two:
+// A step of a serving engine has queries of many sequences packed: prompts, single tokens on long caches, and drafts of
+// a few tokens. Prompts have another kind of kernel than the others, so the sdpa becomes one for each kind:
 //
 //   rows of sequences of one query → (B, Hq, 1, D) → sdpa of one query → their rows of the outputs
-//   sdpa {min_queries = 2} of all others
+//   the same for sequences of 2 to 4 and of 5 to 8 queries, if there are any: (B, Hq, 4, D) and (B, Hq, 8, D)
+//   sdpa {min_queries = 9} of all others
 //
-// Which of the two a sequence takes depends on its own length alone: its bits are the same in any batch. The copies are
-// 2 Hq rows a sequence; its keys are 2 Hkv Sk rows.
+// Which of them a sequence takes depends on its own length alone: its bits are the same in any batch. The copies are
+// 2 Hq rows a query; the keys are 2 Hkv Sk rows.
 //
-// Before: sdpa with cu_seqlens of queries alone, masks spelled out. After: two of them.
+// Before: sdpa with cu_seqlens of queries alone, masks spelled out. After: one for each kind of sequence.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "Specialize.h"
+#include "Tile/TileBuilder.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,90 +34,145 @@ using namespace attn;
 
 namespace {
 
-/// Makes the sdpa of single queries, and copies their rows.
-class SingleQueries {
-public:
-  SingleQueries(OpBuilder &builder, SdpaOp op)
-      : b(builder), op(op), loc(op.getLoc()), count(tensor::getMixedSize(b, loc, op.getKey(), 0)) {}
+/// Queries of a sequence that is computed beside others of as many, at most. Rows that a sequence has less take their
+/// time; a class takes its time to compile.
+constexpr int64_t kClasses[] = {1, 4, 8};
 
-  /// The outputs of `op` with the rows of sequences of one query.
+/// Makes the sdpa of sequences of `least` to `most` queries, and copies their rows.
+class ShortSequences {
+public:
+  ShortSequences(OpBuilder &builder, SdpaOp op, int64_t least, int64_t most)
+      : b(builder), op(op), loc(op.getLoc()), least(least), most(most),
+        count(tensor::getMixedSize(b, loc, op.getKey(), 0)) {}
+
+  /// The outputs of `op` with the rows of these sequences.
   SmallVector<Value> create() {
-    Value query = gather(op.getQuery()), lengths = createLengths();
-    auto inits = llvm::map_to_vector(op.getDpsInits(), [&](Value init) { return createEmpty(init); });
-    auto single = cast<SdpaOp>(b.clone(*op));
-    single.getCuSeqlensQMutable().clear();
-    single.getQueryMutable().assign(query);
-    single.getKvLengthsMutable().assign(lengths);
-    // Pages within these lengths are all that it visits.
-    for (OpOperand *rows : {&single.getKeyMutable(), &single.getValueMutable()})
-      if (auto pages = rows->get().getDefiningOp<GatherPagesOp>()) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(single);
-        auto copy = cast<GatherPagesOp>(b.clone(*pages));
-        copy.getLengthsMutable().assign(lengths);
-        rows->set(copy->getResult(0));
-      }
-    for (auto [operand, init] : llvm::zip_equal(single.getDpsInitsMutable(), inits))
-      operand.set(init);
-    SmallVector<Value> results;
-    for (auto [result, part, output] : llvm::zip_equal(single->getResults(), single.getDpsInits(), op.getDpsInits())) {
-      result.setType(part.getType());
-      results.push_back(scatter(result, output));
-    }
-    return results;
+    if (most == 1)
+      return scatter(createDense());
+    return createBranch(
+        b, loc, findAny(), [&] { return scatter(createDense()); },
+        [&] { return SmallVector<Value>(op.getDpsInits()); });
   }
 
 private:
+  /// The sdpa of these sequences alone.
+  SdpaOp createDense() {
+    Value query = gather(op.getQuery()), keys = createKeyLengths();
+    auto inits = llvm::map_to_vector(op.getDpsInits(), [&](Value init) { return createEmpty(init); });
+    auto dense = cast<SdpaOp>(b.clone(*op));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(dense);
+    dense.getCuSeqlensQMutable().clear();
+    dense.removeMinQueriesAttr();
+    dense.getQueryMutable().assign(query);
+    dense.getKvLengthsMutable().assign(keys);
+    if (most > 1)
+      dense.getQLengthsMutable().assign(createQueryLengths());
+    // Pages within these lengths are all that it visits.
+    for (OpOperand *rows : {&dense.getKeyMutable(), &dense.getValueMutable()})
+      if (auto pages = rows->get().getDefiningOp<GatherPagesOp>()) {
+        auto copy = cast<GatherPagesOp>(b.clone(*pages));
+        copy.getLengthsMutable().assign(keys);
+        rows->set(copy->getResult(0));
+      }
+    for (auto [operand, init, result] : llvm::zip_equal(dense.getDpsInitsMutable(), inits, dense->getResults())) {
+      operand.set(init);
+      result.setType(init.getType());
+    }
+    return dense;
+  }
+
+  SmallVector<Value> scatter(SdpaOp dense) {
+    SmallVector<Value> results;
+    for (auto [result, output] : llvm::zip_equal(dense->getResults(), op.getDpsInits()))
+      results.push_back(scatter(result, output));
+    return results;
+  }
+
+  /// What is carried through a loop, after a sequence: its number, its first row, and how many rows it has.
+  using Body = function_ref<Value(Value sequence, Value start, Value rows, Value carried)>;
+
   /// True for (Hq, total_q), false for (total_q, Hq, column).
   static bool isStatistic(Value packed) { return cast<ShapedType>(packed.getType()).getRank() == 2; }
-  /// (B, Hq, 1), or (B, Hq, 1, column).
+  /// (B, Hq, most), or (B, Hq, most, column).
   Value createEmpty(Value packed) {
     SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, packed);
-    SmallVector<OpFoldResult> dense = {count, sizes[isStatistic(packed) ? 0 : 1], b.getIndexAttr(1)};
+    SmallVector<OpFoldResult> dense = {count, sizes[isStatistic(packed) ? 0 : 1], b.getIndexAttr(most)};
     if (!isStatistic(packed))
       dense.push_back(sizes[2]);
     return tensor::EmptyOp::create(b, loc, dense, getElementTypeOrSelf(packed.getType()));
   }
 
+  Value getIndex(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
   Value getStart(Value sequence) {
     Value start = tensor::ExtractOp::create(b, loc, op.getCuSeqlensQ(), sequence);
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), start);
   }
-  /// Whether the sequence whose rows begin at `start` has one query.
-  Value isSingle(Value sequence, Value start) {
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    Value end = getStart(arith::AddIOp::create(b, loc, sequence, one));
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::SubIOp::create(b, loc, end, start), one);
+  Value getRows(Value sequence, Value start) {
+    Value end = getStart(arith::AddIOp::create(b, loc, sequence, getIndex(1)));
+    return arith::SubIOp::create(b, loc, end, start);
+  }
+  /// Whether a sequence of so many rows is one of these.
+  Value isShort(Value rows) {
+    auto compare = [&](arith::CmpIPredicate predicate, int64_t number) -> Value {
+      return arith::CmpIOp::create(b, loc, predicate, rows, getIndex(number));
+    };
+    if (least == most)
+      return compare(arith::CmpIPredicate::eq, least);
+    return arith::AndIOp::create(b, loc, compare(arith::CmpIPredicate::sge, least),
+                                 compare(arith::CmpIPredicate::sle, most));
   }
 
-  /// `init` after body(sequence, row, carried) for each sequence of one query.
-  Value forEachSingle(Value init, function_ref<Value(Value, Value, Value)> body) {
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
-    auto loop = scf::ForOp::create(b, loc, zero, getValueOrCreateConstantIndexOp(b, loc, count), one, init);
+  /// `init` after `body` for each of these sequences.
+  Value forEach(Value init, Body body) {
+    auto loop =
+        scf::ForOp::create(b, loc, getIndex(0), getValueOrCreateConstantIndexOp(b, loc, count), getIndex(1), init);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value sequence = loop.getInductionVar(), carried = loop.getRegionIterArg(0), start = getStart(sequence);
-    auto branch = scf::IfOp::create(b, loc, init.getType(), isSingle(sequence, start), /*withElseRegion=*/true);
+    Value sequence = loop.getInductionVar(), carried = loop.getRegionIterArg(0), start = getStart(sequence),
+          rows = getRows(sequence, start);
+    auto branch = scf::IfOp::create(b, loc, init.getType(), isShort(rows), /*withElseRegion=*/true);
     scf::YieldOp::create(b, loc, branch.getResult(0));
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, loc, carried);
     b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, loc, body(sequence, start, carried));
+    scf::YieldOp::create(b, loc, body(sequence, start, rows, carried));
     return loop.getResult(0);
   }
+  Value findAny() {
+    Value none = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+    return forEach(none, [&](Value, Value, Value, Value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+    });
+  }
+  /// `init` after copy(carried, sequence, row of it, packed row) for each row of these sequences.
+  Value forEachRow(Value init, function_ref<Value(Value, Value, Value, Value)> copy) {
+    return forEach(init, [&](Value sequence, Value start, Value rows, Value carried) {
+      if (most == 1)
+        return copy(carried, sequence, getIndex(0), start);
+      auto loop = scf::ForOp::create(b, loc, getIndex(0), rows, getIndex(1), carried);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Value row = loop.getInductionVar(), packed = arith::AddIOp::create(b, loc, start, row);
+      scf::YieldOp::create(b, loc, copy(loop.getRegionIterArg(0), sequence, row, packed));
+      return loop.getResult(0);
+    });
+  }
 
-  /// One index of a dimension, and all others.
-  Slice getRow(Value whole, unsigned dim, Value index) {
+  /// One index of each of these dimensions, and all of the others.
+  Slice getRow(Value whole, ArrayRef<std::pair<unsigned, Value>> indices) {
     Slice slice;
     slice.sizes = tensor::getMixedSizes(b, loc, whole);
     slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
     slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
-    slice.offsets[dim] = index;
-    slice.sizes[dim] = b.getIndexAttr(1);
+    for (auto [dim, index] : indices) {
+      slice.offsets[dim] = index;
+      slice.sizes[dim] = b.getIndexAttr(1);
+    }
     return slice;
   }
-  Slice getPackedRow(Value packed, Value row) { return getRow(packed, isStatistic(packed) ? 1 : 0, row); }
-  Slice getDenseRow(Value dense, Value sequence) { return getRow(dense, 0, sequence); }
+  Slice getPackedRow(Value packed, Value row) { return getRow(packed, {{isStatistic(packed) ? 1 : 0, row}}); }
+  Slice getDenseRow(Value dense, Value sequence, Value row) { return getRow(dense, {{0, sequence}, {2, row}}); }
   Value copy(Value from, const Slice &source, Value to, const Slice &target, ArrayRef<int64_t> shape) {
     auto type = RankedTensorType::get(shape, getElementTypeOrSelf(from.getType()));
     Value part = tensor::ExtractSliceOp::create(b, loc, type, from, source.offsets, source.sizes, source.strides);
@@ -129,51 +186,67 @@ private:
   }
 
   Value gather(Value packed) {
-    return forEachSingle(createEmpty(packed), [&](Value sequence, Value row, Value carried) {
-      return copy(packed, getPackedRow(packed, row), carried, getDenseRow(carried, sequence), getRowShape(packed));
+    return forEachRow(createEmpty(packed), [&](Value carried, Value sequence, Value row, Value packedRow) {
+      return copy(packed, getPackedRow(packed, packedRow), carried, getDenseRow(carried, sequence, row),
+                  getRowShape(packed));
     });
   }
   Value scatter(Value dense, Value packed) {
-    return forEachSingle(packed, [&](Value sequence, Value row, Value carried) {
-      return copy(dense, getDenseRow(dense, sequence), carried, getPackedRow(packed, row), getRowShape(packed));
+    return forEachRow(packed, [&](Value carried, Value sequence, Value row, Value packedRow) {
+      return copy(dense, getDenseRow(dense, sequence, row), carried, getPackedRow(packed, packedRow),
+                  getRowShape(packed));
     });
   }
 
-  /// The keys of each sequence of one query, 0 for others.
-  Value createLengths() {
+  /// A number for each of these sequences, 0 for others.
+  Value createLengths(Type type, function_ref<Value(Value sequence, Value rows)> getLength) {
+    auto zeros =
+        tensor::SplatOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), ArrayRef(count));
+    return forEach(zeros, [&](Value sequence, Value, Value rows, Value carried) -> Value {
+      return tensor::InsertOp::create(b, loc, getLength(sequence, rows), carried, sequence);
+    });
+  }
+  Value createQueryLengths() {
+    Type type = getElementTypeOrSelf(op.getCuSeqlensQ().getType());
+    return createLengths(type,
+                         [&](Value, Value rows) -> Value { return arith::IndexCastOp::create(b, loc, type, rows); });
+  }
+  Value createKeyLengths() {
     Value lengths = op.getKvLengths();
     Type type = lengths ? getElementTypeOrSelf(lengths.getType()) : b.getI32Type();
     Value keys = arith::IndexCastOp::create(
         b, loc, type, getValueOrCreateConstantIndexOp(b, loc, tensor::getMixedSize(b, loc, op.getKey(), 2)));
-    auto zeros =
-        tensor::SplatOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), ArrayRef(count));
-    return forEachSingle(zeros, [&](Value sequence, Value, Value carried) -> Value {
-      Value length = lengths ? tensor::ExtractOp::create(b, loc, lengths, sequence).getResult() : keys;
-      return tensor::InsertOp::create(b, loc, length, carried, sequence);
+    return createLengths(type, [&](Value sequence, Value) -> Value {
+      return lengths ? tensor::ExtractOp::create(b, loc, lengths, sequence).getResult() : keys;
     });
   }
 
   OpBuilder &b;
   SdpaOp op;
   Location loc;
+  int64_t least, most;
   OpFoldResult count; ///< of sequences
 };
 
 } // namespace
 
-/// Makes two of `op` where its queries alone are packed.
+/// Makes an sdpa for each kind of sequence of `op` where its queries alone are packed.
 static LogicalResult specializeSequences(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   bool isStep = op.getCuSeqlensQ() && !hasPackedKeys(op) && !op.getMinQueries() && !op.getMaps();
   if (!isStep || op.getSchedule() || target.gpu || !isa<RankedTensorType>(op.getOutput().getType()))
     return success();
   rewriter.setInsertionPoint(op);
   giveOwnDestinations(rewriter, op);
-  SmallVector<Value> outputs = SingleQueries(rewriter, op).create();
-  rewriter.modifyOpInPlace(op, [&] {
-    for (auto [init, output] : llvm::zip_equal(op.getDpsInitsMutable(), outputs))
-      init.set(output);
-    op.setMinQueries(2);
-  });
+  int64_t least = 1;
+  for (int64_t most : kClasses) {
+    SmallVector<Value> outputs = ShortSequences(rewriter, op, least, most).create();
+    rewriter.modifyOpInPlace(op, [&] {
+      for (auto [init, output] : llvm::zip_equal(op.getDpsInitsMutable(), outputs))
+        init.set(output);
+      op.setMinQueries(most + 1);
+    });
+    least = most + 1;
+  }
   return success();
 }
 

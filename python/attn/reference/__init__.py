@@ -78,7 +78,8 @@ def gather_pages(
     """The rows of a paged cache in a dense array (B, Hkv, max_pages·page, D), zero past each length.
 
     Args:
-      cache: [pages, page, Hkv, D] for page_layout "nhd", [pages, Hkv, page, D] for "hnd"; numbers of rows are without D.
+      cache: [pages, page, Hkv, D] for page_layout "nhd", [pages, Hkv, page, D] for "hnd"; or without
+        D, a number a row.
       block_table: [B, max_pages], where each page of each sequence lies; entries past the length are not read.
       lengths: [B].
       page_layout: "nhd" or "hnd".

@@ -1,6 +1,7 @@
 """The operators `attn::paged_sdpa` and `attn::kv_append`, and `attn.torch.paged_sdpa` and `kv_append` over them.
 
-Serving runs without gradients: neither operator has one. Their arguments are tensors and constants alone.
+Serving runs without gradients: neither operator has one. Their arguments are tensors and constants alone: functions of
+scores are text and the tensors that they read, as in `attn::sdpa`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn import _signatures, _words
+from attn import _signatures, _trace, _words
+from attn._types import MaskMod, ScoreMod
 from attn._words import Words
-from attn.torch import _context, _ops, _place, _steps
+from attn.torch import _context, _ops, _place, _regions, _steps
 from attn.torch._ops import KINDS
 from attn.torch._varlen import _integers
 
@@ -20,13 +22,18 @@ Tensor = torch.Tensor
 
 
 class Call(NamedTuple):
-    """The arguments of a call of `attn::paged_sdpa`, in the order of the schema."""
+    """The arguments of a call of `attn::paged_sdpa`, in the order of the schema.
+
+    Attributes:
+      captured: the names of the captures, with "," between.
+    """
 
     q: Tensor
     k_cache: Tensor
     v_cache: Tensor
     block_table: Tensor
     kv_lengths: Tensor
+    captures: list[Tensor]
     cu_seqlens_q: Tensor | None = None
     sink: Tensor | None = None
     k_scale: Tensor | None = None
@@ -37,28 +44,38 @@ class Call(NamedTuple):
     align: str | None = None
     page_layout: str = "nhd"
     dynamic: bool = False
+    regions: str = ""
+    captured: str = ""
     words: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> Call:
         """From what an operator is called with."""
+        if arguments[5] is None:  # of an empty list AOTInductor hands over none
+            arguments = (*arguments[:5], [], *arguments[6:])
         return cls(*arguments[: len(cls._fields) - 1], words=_ops.words_of(cls, arguments))
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name."""
-        return {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, Tensor)}
+        """The tensors by name; those that functions read by that of the function's argument."""
+        found = {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, Tensor)}
+        return found | dict(zip(self.functions().names, self.captures, strict=True))
+
+    def functions(self) -> _trace.Regions:
+        """The functions of the call."""
+        return _trace.Regions(self.regions, tuple(self.captured.split(",")) if self.captured else ())
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.paged_sdpa`, with those that say where it runs."""
-        return _place.options(
-            self.tensors(), _ops.keywords(self, ("cu_seqlens_q", "sink", "k_scale", "v_scale", "page_layout"))
-        )
+        given = _ops.keywords(self, ("cu_seqlens_q", "sink", "k_scale", "v_scale", "page_layout"))
+        if self.regions:
+            given["score_mod"] = _trace.Traced(self.functions(), tuple(self.captures))
+        return _place.options(self.tensors(), given)
 
 
 INPUTS = "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
-INPUTS += "Tensor? cu_seqlens_q=None, Tensor? sink=None, Tensor? k_scale=None, Tensor? v_scale=None, "
-INPUTS += "Tensor? offsets=None, float? scale=None, str? causal=None, str? align=None, "
-INPUTS += 'str page_layout="nhd", bool dynamic=False'
+INPUTS += "Tensor[] captures, Tensor? cu_seqlens_q=None, Tensor? sink=None, Tensor? k_scale=None, "
+INPUTS += "Tensor? v_scale=None, Tensor? offsets=None, float? scale=None, str? causal=None, str? align=None, "
+INPUTS += 'str page_layout="nhd", bool dynamic=False, str regions="", str captured=""'
 INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
 
 
@@ -130,6 +147,8 @@ def paged_sdpa(
     causal: str | Tensor | None = None,
     align: str | Tensor | None = None,
     sink: Tensor | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
     return_lse: bool = False,
@@ -152,8 +171,10 @@ def paged_sdpa(
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.paged_sdpa`; offsets are (B,).
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only.
-      k_scale, v_scale: of quantised caches, (Hkv,), (pages, Hkv), or the shape of the caches without D; (B, Hkv, Sk) not
-        with dynamic.
+      score_mod, mask_mod: as in `attn.paged_sdpa`: i and j count from the start of their sequence, b is the sequence.
+        Under torch.compile and on a GPU i may be any number below total_q where arrays are read at it.
+      k_scale, v_scale: of quantised caches, (Hkv,), (pages, Hkv), or the shape of the caches without D; (B, Hkv, Sk)
+        not with dynamic.
       return_lse: return lse (B, Hq, Sq) too, (Hq, total_q) with cu_seqlens_q.
       dynamic: one kernel for any number of sequences, rows and pages.
       {words}
@@ -164,7 +185,8 @@ def paged_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `attn.paged_sdpa`.
     """
-    if dynamic is True and cu_seqlens_q is not None:
+    has_functions = score_mod is not None or mask_mod is not None
+    if dynamic is True and cu_seqlens_q is not None and not has_functions:
         tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
         # Of one type and value: True is no number, though it has the hash of 1.
         given = [(name, type(x), x) for name, x in words.items()] if words else ()
@@ -177,9 +199,16 @@ def paged_sdpa(
         _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
+    table, lengths = _integers(block_table, q), _integers(kv_lengths, q)
+    sums = None if cu_seqlens_q is None else _integers(cu_seqlens_q, q)
+    regions, captured = "", ""
+    captures: list[Tensor] = []
+    if has_functions:
+        scores = _scores(q, k_cache, table, sums, page_layout)
+        regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
     call = Call(
-        *(q, k_cache, v_cache, _integers(block_table, q), _integers(kv_lengths, q)),
-        cu_seqlens_q=None if cu_seqlens_q is None else _integers(cu_seqlens_q, q),
+        *(q, k_cache, v_cache, table, lengths, captures),
+        cu_seqlens_q=sums,
         sink=sink,
         k_scale=k_scale,
         v_scale=v_scale,
@@ -189,9 +218,29 @@ def paged_sdpa(
         align=alignments[1],
         page_layout=page_layout,
         dynamic=dynamic,
+        regions=regions,
+        captured=captured,
     )
     out, lse = _operator(*call[:-1], *_ops.flat_words(words))
     return (out, lse) if return_lse else out
+
+
+def _scores(
+    q: Tensor, k_cache: Tensor, table: Tensor, sums: Tensor | None, page_layout: str
+) -> tuple[int, int, int, int]:
+    """Below what the indices of functions run, (B, Hq, Sq, Sk); of packed queries Sq is the longest sequence's.
+
+    In a graph and on a device the sums have no values here: a sequence may have all rows.
+    """
+    if q.dim() != (4 if sums is None else 3) or k_cache.dim() != 4 or table.dim() != 2:
+        return (1, 1, 1, 1)  # which the operator refuses
+    keys = table.shape[1] * k_cache.shape[1 if page_layout == "nhd" else 2]
+    if sums is None:
+        return (table.shape[0], q.shape[1], q.shape[2], keys)
+    longest = q.shape[0]
+    if not torch.compiler.is_compiling() and sums.is_cpu and sums.dim() == 1 and sums.numel() > 1:
+        longest = min(longest, max(1, int(sums.diff().max())))
+    return (table.shape[0], q.shape[1], longest, keys)
 
 
 paged_sdpa.__doc__ = _signatures.with_words(paged_sdpa.__doc__)

@@ -204,7 +204,7 @@ def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int,
         arrays = [(found % page).astype(np.int32), (found // page).astype(np.int32)]
         return arrays[0].ctypes.data, arrays[1].ctypes.data, arrays
     numbers = slots.tolist()
-    if len(numbers) != count or len(set(numbers)) != count or min(numbers) < 0 or max(numbers) >= limit:
+    if not _checks.are_slots(numbers, count, limit):
         return None
     rows, pages = array("i", [x % page for x in numbers]), array("i", [x // page for x in numbers])
     return rows.buffer_info()[0], pages.buffer_info()[0], (rows, pages)
