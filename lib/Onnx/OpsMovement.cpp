@@ -28,27 +28,11 @@ static Values one(Value value) {
 // Other sizes
 //===----------------------------------------------------------------------===//
 
-/// The product of `sizes` without those that `others` has too: what -1 stands for, if nothing else is left of them.
-static std::optional<Size> divideSizes(GraphText &text, Sizes sizes, const Sizes &others) {
-  int64_t divisor = 1;
-  std::vector<Size> symbols;
-  for (const Size &size : others) {
-    auto found = llvm::find_if(sizes, [&](const Size &other) { return isSame(size, other); });
-    if (found != sizes.end())
-      sizes.erase(found);
-    else if (size.number && *size.number > 0 && !llvm::MulOverflow(divisor, *size.number, divisor))
-      continue;
-    else if (!size.number)
-      symbols.push_back(size);
-    else
-      return std::nullopt;
-  }
+static Size multiply(GraphText &text, const Sizes &sizes) {
   Size product = fixed(1);
   for (const Size &size : sizes)
     product = text.multiply(product, size);
-  if (!symbols.empty() || (product.number && *product.number % divisor != 0))
-    return std::nullopt;
-  return text.divide(product, fixed(divisor));
+  return product;
 }
 
 static Expected<Values> printReshape(NodeView &view) {
@@ -73,16 +57,13 @@ static Expected<Values> printReshape(NodeView &view) {
       return view.fail("expected one -1 in the shape, found more");
     open = i;
   }
-  std::optional<Size> rest = divideSizes(view.text, value.sizes, known);
-  if (open && !rest)
+  Size whole = multiply(view.text, value.sizes), part = multiply(view.text, known);
+  bool areNumbers = whole.number && part.number;
+  if (open && (part.number == 0 || (areNumbers && *whole.number % *part.number != 0)))
     return view.fail("expected a shape whose -1 can be told, found another");
   if (open)
-    sizes[*open] = *rest;
-  else if (rest && rest->number && rest->number != 1 &&
-           !llvm::is_contained(llvm::map_range(known, [](const Size &size) { return size.number.value_or(1); }), 0))
-    return view.fail("expected a shape with as many elements as the input has, found another");
-  else if (!rest && llvm::all_of(known, [](const Size &size) { return size.number.has_value(); }) &&
-           llvm::all_of(value.sizes, [](const Size &size) { return size.number.has_value(); }))
+    sizes[*open] = view.text.divide(whole, part);
+  else if (areNumbers && *whole.number != *part.number)
     return view.fail("expected a shape with as many elements as the input has, found another");
   if (Error error = checkValue({value.element, sizes}))
     return std::move(error);
