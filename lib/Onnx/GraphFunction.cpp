@@ -56,12 +56,35 @@ Error GraphFunction::addArgument(StringRef name, DataType element, const Sizes &
       std::string index = text.addIndex(fixed(int64_t(dim)));
       known = {std::nullopt, text.makeName()};
       text.line("{0} = tensor.dim {1}, {2} : {3}", known.value, value.name, index, printType(value));
+      dims.insert(known.value);
     }
     size = known;
   }
   arguments.push_back(formatv("{0}: {1} {{attn.name = \"{2}\"}", value.name, printType(value), makeArgumentName(name)));
   values[name] = std::move(value);
   return Error::success();
+}
+
+bool GraphFunction::addSizes(StringRef name, const Value &list, const SizeTable &table) {
+  Sizes integers;
+  for (const Size &size : *list.integers) {
+    Size total = fixed(0);
+    for (const auto &[factors, number] : table.get(size).getTerms()) {
+      Size product = fixed(number);
+      for (const std::string &factor : factors) {
+        auto known = symbols.find(factor);
+        if (known == symbols.end())
+          return false;
+        product = text.multiply(product, known->second);
+      }
+      total = text.add(total, product);
+    }
+    integers.push_back(total);
+  }
+  Value value = list;
+  value.integers = std::move(integers);
+  values[name] = std::move(value);
+  return true;
 }
 
 Error GraphFunction::addNode(const Node &node) {
@@ -78,10 +101,24 @@ Error GraphFunction::addNode(const Node &node) {
   return Error::success();
 }
 
-std::string GraphFunction::finish(StringRef name, llvm::ArrayRef<StringRef> results) {
+/// The caller makes the results: it must know their sizes from what it passes.
+Error GraphFunction::checkResult(StringRef name, const Value &value) const {
+  for (auto [dim, size] : llvm::enumerate(value.sizes)) {
+    if (!size.number && !dims.contains(size.value))
+      return llvm::createStringError(
+          formatv("expected sizes of results that are numbers or sizes of an input, found another in dimension {0} of "
+                  "{1}; write a model that ends before it",
+                  dim, quote(name)));
+  }
+  return Error::success();
+}
+
+Expected<std::string> GraphFunction::finish(StringRef name, llvm::ArrayRef<StringRef> results) {
   std::vector<std::string> types, returned, declared;
   for (StringRef result : results) {
     Value value = *find(result);
+    if (Error error = checkResult(result, value))
+      return std::move(error);
     std::string source = text.getName(value);
     // A kernel returns no argument, constant or other result as it is.
     if (value.name.empty() || StringRef(source).starts_with("%a") || !taken.insert(source).second) {
@@ -94,6 +131,7 @@ std::string GraphFunction::finish(StringRef name, llvm::ArrayRef<StringRef> resu
     types.push_back(printType(value));
     declared.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), makeArgumentName(result)));
   }
-  return formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
+  std::string printed = formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
                  join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "));
+  return printed;
 }
