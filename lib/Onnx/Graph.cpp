@@ -54,6 +54,7 @@ public:
 
 private:
   Error addNode(size_t index);
+  const Value *findAlike(StringRef output) const;
   Error addOperand(StringRef operand);
   void addType(StringRef value);
   void cutParts();
@@ -68,6 +69,47 @@ private:
 
 } // namespace
 
+/// The input of an uncovered operator, which has the type of the output.
+const Value *Planner::findAlike(StringRef output) const {
+  static constexpr StringRef kSameType[] = {"Acos",
+                                            "Acosh",
+                                            "Asin",
+                                            "Asinh",
+                                            "Atan",
+                                            "Atanh",
+                                            "BatchNormalization",
+                                            "Celu",
+                                            "Clip",
+                                            "Cosh",
+                                            "CumSum",
+                                            "Elu",
+                                            "HardSigmoid",
+                                            "GroupNormalization",
+                                            "Hardmax",
+                                            "HardSwish",
+                                            "InstanceNormalization",
+                                            "LRN",
+                                            "LogSoftmax",
+                                            "LpNormalization",
+                                            "Mish",
+                                            "PRelu",
+                                            "Round",
+                                            "Selu",
+                                            "Shrink",
+                                            "Sign",
+                                            "Sinh",
+                                            "Softplus",
+                                            "Softsign",
+                                            "Tan",
+                                            "ThresholdedRelu"};
+  auto producer = producers.find(output);
+  if (producer == producers.end())
+    return nullptr;
+  const Node &node = model.nodes[producer->second];
+  bool isAlike = isStandardDomain(node.domain) && llvm::is_contained(kSameType, node.opType) && !node.inputs.empty();
+  return isAlike && output == node.outputs.front() ? plan.function->find(node.inputs.front()) : nullptr;
+}
+
 /// An operand that no covered node makes is taken for an argument.
 Error Planner::addOperand(StringRef operand) {
   if (operand.empty() || plan.function->find(operand))
@@ -76,6 +118,8 @@ Error Planner::addOperand(StringRef operand) {
     return checkTensor(found->second);
   auto found = model.types.find(operand);
   TensorType type = found == model.types.end() ? TensorType() : found->second;
+  if (const Value *alike = type.hasShape ? nullptr : findAlike(operand))
+    return plan.function->addArgument(operand, alike->element, alike->sizes, /*areOwn=*/true);
   readsUnknown |= producers.contains(operand) && (type.elementType == 0 || !type.hasShape);
   return plan.function->addArgument(operand, type);
 }

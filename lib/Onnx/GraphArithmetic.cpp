@@ -86,9 +86,7 @@ Size GraphText::maximum(const Size &lhs, const Size &rhs) {
 
 Size GraphText::test(StringRef predicate, const Size &lhs, const Size &rhs) {
   if (std::optional<int> order = sizes.compare(lhs, rhs)) {
-    bool isKnown = predicate == "eq"    ? *order != 2 && *order != -2
-                   : predicate == "slt" ? *order != -2
-                                        : *order != 2;
+    bool isKnown = predicate == "eq" ? *order != 2 && *order != -2 : predicate == "slt" ? *order != -2 : *order != 2;
     if (isKnown)
       return fixed(predicate == "eq" ? *order == 0 : predicate == "slt" ? *order < 0 : *order <= 0);
   }

@@ -40,7 +40,7 @@ Error GraphFunction::addArgument(StringRef name, const TensorType &type) {
   return addArgument(name, DataType(type.elementType), sizes);
 }
 
-Error GraphFunction::addArgument(StringRef name, DataType element, const Sizes &sizes) {
+Error GraphFunction::addArgument(StringRef name, DataType element, const Sizes &sizes, bool areOwn) {
   if (getElementName(element).empty())
     return llvm::createStringError("expected " + quote(name) +
                                    " of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64 or BOOL, found " +
@@ -49,10 +49,10 @@ Error GraphFunction::addArgument(StringRef name, DataType element, const Sizes &
   if (Error error = checkValue(value))
     return llvm::createStringError(quote(name) + ": " + llvm::toString(std::move(error)));
   for (auto [dim, size] : llvm::enumerate(value.sizes)) {
-    if (size.number)
+    if (size.number || (areOwn && dims.contains(size.value)))
       continue;
-    Size &known = symbols[size.value];
-    if (size.value.empty() || known.value.empty()) {
+    Size &known = symbols[areOwn ? "" : size.value];
+    if (areOwn || size.value.empty() || known.value.empty()) {
       std::string index = text.addIndex(fixed(int64_t(dim)));
       known = {std::nullopt, text.makeName()};
       text.line("{0} = tensor.dim {1}, {2} : {3}", known.value, value.name, index, printType(value));
@@ -69,7 +69,8 @@ bool GraphFunction::addSizes(StringRef name, const Value &list, const SizeTable 
   Sizes integers;
   for (const Size &size : *list.integers) {
     Size total = fixed(0);
-    for (const auto &[factors, number] : table.get(size).getTerms()) {
+    const SizeSum sum = table.get(size);
+    for (const auto &[factors, number] : sum.getTerms()) {
       Size product = fixed(number);
       for (const std::string &factor : factors) {
         auto known = symbols.find(factor);
@@ -87,6 +88,28 @@ bool GraphFunction::addSizes(StringRef name, const Value &list, const SizeTable 
   return true;
 }
 
+/// The exporter knows what equals a size of an input, or is a number, by more than arithmetic on sizes.
+void GraphFunction::useDeclared(StringRef name, Value &value) {
+  auto found = model.types.find(name);
+  if (found == model.types.end() || !found->second.hasShape || found->second.shape.size() != value.getRank() ||
+      value.name.empty())
+    return;
+  Value known = value;
+  for (auto [size, dimension] : llvm::zip(known.sizes, found->second.shape)) {
+    if (size.number || dims.contains(size.value))
+      continue;
+    if (auto symbol = symbols.find(dimension.symbol); !dimension.symbol.empty() && symbol != symbols.end())
+      size = symbol->second;
+    else if (dimension.size && *dimension.size > 0)
+      size = fixed(*dimension.size);
+  }
+  if (printType(known) != printType(value)) {
+    known.name = text.makeName();
+    text.line("{0} = tensor.cast {1} : {2} to {3}", known.name, value.name, printType(value), printType(known));
+  }
+  value = std::move(known);
+}
+
 Error GraphFunction::addNode(const Node &node) {
   Values operands;
   for (StringRef name : node.inputs)
@@ -96,8 +119,10 @@ Error GraphFunction::addNode(const Node &node) {
   if (!results)
     return results.takeError();
   for (auto [i, value] : llvm::enumerate(*results))
-    if (view.asks(i))
+    if (view.asks(i)) {
+      useDeclared(node.outputs[i], value);
       values[node.outputs[i]] = std::move(value);
+    }
   return Error::success();
 }
 
@@ -131,7 +156,8 @@ Expected<std::string> GraphFunction::finish(StringRef name, llvm::ArrayRef<Strin
     types.push_back(printType(value));
     declared.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), makeArgumentName(result)));
   }
-  std::string printed = formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
-                 join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "));
+  std::string printed =
+      formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
+              join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "));
   return printed;
 }

@@ -22,7 +22,8 @@ public:
   /// A value that is known without a node of this function: a constant.
   void addConstant(llvm::StringRef name, const Value &value) { values[name] = value; }
   /// The next argument; sizes that only the run knows are one where their symbols are.
-  llvm::Error addArgument(llvm::StringRef name, DataType element, const Sizes &sizes);
+  /// Its sizes are symbols, or `areOwn`: those of a value here.
+  llvm::Error addArgument(llvm::StringRef name, DataType element, const Sizes &sizes, bool areOwn = false);
   llvm::Error addArgument(llvm::StringRef name, const TensorType &type);
   /// Known integers of another function, whose sizes the arguments here tell; false where they do not.
   bool addSizes(llvm::StringRef name, const Value &list, const SizeTable &table);
@@ -36,6 +37,7 @@ public:
 private:
   /// A name in C that no other argument or result has.
   std::string makeArgumentName(llvm::StringRef name);
+  void useDeclared(llvm::StringRef name, Value &value);
   llvm::Error checkResult(llvm::StringRef name, const Value &value) const;
 
   const Model &model;

@@ -158,18 +158,17 @@ static Expected<Values> printTranspose(NodeView &view) {
 // Parts
 //===----------------------------------------------------------------------===//
 
-/// An index of Slice in a dimension: as it is, from the end, or behind the end.
-static std::optional<Size> placeIndex(GraphText &text, const Size &index, const Size &size) {
-  if (!index.number)
-    return index; // a size, and no more than this one: what exporters calculate
-  if (size.number)
-    return fixed(
-        std::clamp(*index.number < 0 ? *index.number + *size.number : *index.number, int64_t(0), *size.number));
-  if (*index.number == 0 || *index.number < -kMaxSize)
+/// An index of Slice in a dimension: as it is, from the end, or the nearest one from 0 to the size.
+static Size placeIndex(GraphText &text, const Size &index, const Size &size) {
+  if (index.number && *index.number < -kMaxSize)
     return fixed(0);
-  if (*index.number >= kMaxSize)
+  if (index.number && *index.number >= kMaxSize)
     return size;
-  return std::nullopt;
+  std::optional<int> sign = text.getSizes().compare(index, fixed(0));
+  if (sign == -1)
+    return text.maximum(text.add(size, index), fixed(0));
+  // A size of the run is no more than that of the dimension: what exporters calculate.
+  return index.number ? text.minimum(index, size) : index;
 }
 
 static Expected<Values> printSlice(NodeView &view) {
@@ -197,17 +196,15 @@ static Expected<Values> printSlice(NodeView &view) {
     size_t dim = cantFail(view.getAxis(list[i], value.getRank()));
     if (steps[i] < 1 || steps[i] > kMaxSize)
       return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
-    std::optional<Size> begin = placeIndex(view.text, begins[i], value.sizes[dim]);
-    std::optional<Size> end = placeIndex(view.text, ends[i], value.sizes[dim]);
-    bool isKnown = begin && end && (steps[i] == 1 || (begin->number && end->number));
-    if (!isKnown)
-      return view.fail("expected bounds of a dimension that can be told, found others");
+    Size begin = placeIndex(view.text, begins[i], value.sizes[dim]);
+    Size end = placeIndex(view.text, ends[i], value.sizes[dim]), count = view.text.subtract(end, begin);
+    if (begin.number != 0 && !isSame(end, value.sizes[dim]))
+      count = view.text.maximum(count, fixed(0));
+    if (steps[i] != 1)
+      count = view.text.divide(view.text.add(count, fixed(steps[i] - 1)), fixed(steps[i]));
     strides[dim] = steps[i];
-    offsets[dim] = *begin;
-    if (begin->number && end->number)
-      sizes[dim] = fixed((std::max(*end->number - *begin->number, int64_t(0)) + steps[i] - 1) / steps[i]);
-    else
-      sizes[dim] = view.text.subtract(*end, *begin);
+    offsets[dim] = begin;
+    sizes[dim] = count;
   }
   return one(view.text.slice(value, offsets, sizes, strides));
 }
