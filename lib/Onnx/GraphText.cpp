@@ -237,7 +237,9 @@ Value GraphText::addGeneric(const Value &init, const std::vector<std::string> &i
     iterators[dim] = "\"reduction\"";
   for (const auto &[i, operand] : llvm::enumerate(operands)) {
     StringRef element = getElementName(operand.value->element);
-    if (StringRef scalar = operand.value->splat; !scalar.empty() && operand.value->name.empty()) {
+    // A reduction asks its operands how many there are to sum up.
+    StringRef scalar = operand.value->splat;
+    if (!scalar.empty() && operand.value->name.empty() && reductions.empty()) {
       given.push_back(addScalar(scalar, element));
       continue;
     }
