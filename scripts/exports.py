@@ -79,7 +79,8 @@ def spectrogram(rng: np.random.Generator, batch: int, _: int) -> dict[str, np.nd
 def decoder_of_states(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
     """Tokens beside the states of an encoder."""
     states = rng.standard_normal((batch, 16, 32)).astype(np.float32)
-    return only_tokens(rng, batch, length) | {"encoder_hidden_states": states}
+    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length)),
+            "attention_mask": np.ones((batch, length), np.int64), "encoder_hidden_states": states}  # fmt: skip
 
 
 def pairs(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
@@ -99,6 +100,7 @@ class Model:
     part: str = ""
     result: str = "last_hidden_state"
     keywords: dict[str, Any] = field(default_factory=dict)
+    attention: str = "sdpa"
 
 
 def decoder(name: str, options: dict[str, Any], **others: Any) -> Model:
@@ -129,13 +131,41 @@ MODELS = [
     decoder("Phi", GROUPED),
     Model("t5", "T5ForConditionalGeneration", "T5Config",
           {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
-           "decoder_start_token_id": 0}, pairs, result="logits", keywords={"use_cache": False}),
+           "decoder_start_token_id": 0}, pairs, result="logits", keywords={"use_cache": False}, attention="eager"),
     Model("whisper_encoder", "WhisperModel", "WhisperConfig", SPEECH, spectrogram, part="encoder"),
     Model("whisper_decoder", "WhisperModel", "WhisperConfig", SPEECH, decoder_of_states, part="decoder",
           keywords={"use_cache": False}),
     encoder("ViT", IMAGE, inputs=image),
     Model("clip_text", "CLIPTextModel", "CLIPTextConfig", SIZES),
     Model("clip_vision", "CLIPVisionModel", "CLIPVisionConfig", IMAGE, image),
+]
+BART = {"vocab_size": VOCABULARY, "d_model": 32, "max_position_embeddings": 64, "encoder_layers": 2,
+        "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48,
+        "decoder_ffn_dim": 48}  # fmt: skip
+MORE = [
+    Model("bert_eager", "BertModel", "BertConfig", SIZES, attention="eager"),
+    Model("llama_eager", "LlamaForCausalLM", "LlamaConfig", GROUPED, result="logits", keywords={"use_cache": False},
+          attention="eager"),
+    Model("gpt2_tokens", "GPT2LMHeadModel", "GPT2Config",
+          {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}, only_tokens,
+          result="logits", keywords={"use_cache": False}),
+    encoder("Electra", SIZES | {"embedding_size": 32}),
+    encoder("Albert", SIZES | {"embedding_size": 32}),
+    encoder("MPNet", SIZES),
+    encoder("DebertaV2", SIZES),
+    Model("bart", "BartForConditionalGeneration", "BartConfig", BART, pairs, result="logits",
+          keywords={"use_cache": False}),
+    decoder("Qwen2", GROUPED),
+    decoder("Phi3", GROUPED),
+    decoder("Gemma2", GROUPED | {"head_dim": 8, "sliding_window": 6, "attn_logit_softcapping": 2.0}),
+    decoder("GPTNeoX", SIZES),
+    decoder("StableLm", GROUPED),
+    decoder("Olmo2", GROUPED),
+    decoder("Falcon", {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}),
+    decoder("Bloom", {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
+    encoder("Dinov2", IMAGE, inputs=image),
+    Model("siglip_vision", "SiglipVisionModel", "SiglipVisionConfig", IMAGE, image),
+    Model("siglip_text", "SiglipTextModel", "SiglipTextConfig", SIZES),
 ]  # fmt: skip
 
 
@@ -172,7 +202,7 @@ def export(model: Model, exporter: str, dynamic: bool, path: Path) -> None:
     logging.disable(logging.WARNING)
     configuration = getattr(transformers, model.config)(**SPREAD | model.options)
     torch.manual_seed(0)
-    whole = getattr(transformers, model.model)._from_config(configuration, attn_implementation="sdpa").eval()
+    whole = getattr(transformers, model.model)._from_config(configuration, attn_implementation=model.attention).eval()
     with torch.no_grad():
         for x in whole.parameters():
             x.copy_(torch.randn_like(x) * SCALE if x.dim() > 1 else x + 0.02 * torch.randn_like(x))
@@ -298,6 +328,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="models, or how they begin")
     parser.add_argument("--sizes", choices=("dynamic", "fixed", "both"), default="dynamic")
     parser.add_argument("--exporters", default=",".join(EXPORTERS), help="some of 18, 23, ts, with commas")
+    parser.add_argument("--more", action="store_true", help="further models too")
     parser.add_argument("--keep", type=Path, help="folder of the .onnx files")
     parser.add_argument("--tools", type=Path, default=ROOT / "build/release/bin", help="folder of attnc")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -305,12 +336,13 @@ def main() -> None:
     kinds = {"dynamic": [""], "fixed": [".fixed"], "both": ["", ".fixed"]}[options.sizes]
     if options.one:
         name, exporter, *fixed = options.one.split(".")
-        outcome = work(options, next(x for x in MODELS if x.name == name), exporter, not fixed)
+        outcome = work(options, next(x for x in MODELS + MORE if x.name == name), exporter, not fixed)
         print(json.dumps(outcome.__dict__))
         return
-    chosen = [x.name for x in MODELS if not options.names or x.name.startswith(tuple(options.names))]
+    offered = MODELS + MORE if options.more or options.names else MODELS
+    chosen = [x.name for x in offered if not options.names or x.name.startswith(tuple(options.names))]
     if not chosen:
-        parser.error(f"expected some of {', '.join(x.name for x in MODELS)}, found {' '.join(options.names)}")
+        parser.error(f"expected some of {', '.join(x.name for x in MODELS + MORE)}, found {' '.join(options.names)}")
     with tempfile.TemporaryDirectory() as folder:
         options.keep = options.keep or Path(folder)
         options.keep.mkdir(parents=True, exist_ok=True)

@@ -97,10 +97,7 @@ static Size getOutputSize(GraphText &text, const Spatial &dim) {
   int64_t more = dim.before + dim.after - dim.getReach() + dim.stride;
   if (dim.size.number)
     return fixed((*dim.size.number + more) / dim.stride);
-  Size sum = text.add(dim.size, fixed(more));
-  if (more < 0)
-    sum = text.addArithmetic("arith.maxsi", sum, fixed(0));
-  return text.divide(sum, fixed(dim.stride));
+  return text.divide(text.maximum(text.add(dim.size, fixed(more)), fixed(0)), fixed(dim.stride));
 }
 
 /// Zeros around the input, where there are any.
