@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-
 from onnx_values import count_attentions, evaluate, get_difference, get_functions, is_near
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,22 +118,59 @@ MODELS = [
     encoder("DistilBert", {"vocab_size": VOCABULARY, "dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4}),
     encoder("Roberta", SIZES),
     encoder("ModernBert", SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2}),
-    Model("gpt2", "GPT2LMHeadModel", "GPT2Config",
-          {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}, result="logits",
-          keywords={"use_cache": False}),
+    Model(
+        "gpt2",
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64},
+        result="logits",
+        keywords={"use_cache": False},
+    ),
     decoder("Llama", GROUPED),
     decoder("Mistral", GROUPED | {"sliding_window": 6}),
     decoder("Qwen3", GROUPED | {"head_dim": 8}),
     decoder("Gemma", GROUPED | {"head_dim": 8}),
-    decoder("OPT", {"vocab_size": VOCABULARY, "hidden_size": 32, "ffn_dim": 48, "num_hidden_layers": 2,
-                    "num_attention_heads": 4, "max_position_embeddings": 64, "word_embed_proj_dim": 32}),
+    decoder(
+        "OPT",
+        {
+            "vocab_size": VOCABULARY,
+            "hidden_size": 32,
+            "ffn_dim": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "max_position_embeddings": 64,
+            "word_embed_proj_dim": 32,
+        },
+    ),
     decoder("Phi", GROUPED),
-    Model("t5", "T5ForConditionalGeneration", "T5Config",
-          {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
-           "decoder_start_token_id": 0}, pairs, result="logits", keywords={"use_cache": False}, attention="eager"),
+    Model(
+        "t5",
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": 32,
+            "d_kv": 8,
+            "d_ff": 48,
+            "num_layers": 2,
+            "num_heads": 4,
+            "decoder_start_token_id": 0,
+        },
+        pairs,
+        result="logits",
+        keywords={"use_cache": False},
+        attention="eager",
+    ),
     Model("whisper_encoder", "WhisperModel", "WhisperConfig", SPEECH, spectrogram, part="encoder"),
-    Model("whisper_decoder", "WhisperModel", "WhisperConfig", SPEECH, decoder_of_states, part="decoder",
-          keywords={"use_cache": False}),
+    Model(
+        "whisper_decoder",
+        "WhisperModel",
+        "WhisperConfig",
+        SPEECH,
+        decoder_of_states,
+        part="decoder",
+        keywords={"use_cache": False},
+    ),
     encoder("ViT", IMAGE, inputs=image),
     Model("clip_text", "CLIPTextModel", "CLIPTextConfig", SIZES),
     Model("clip_vision", "CLIPVisionModel", "CLIPVisionConfig", IMAGE, image),
