@@ -206,7 +206,8 @@ void Planner::cutParts() {
         continue;
       const Value *value = plan.function->find(operand);
       size_t other = found->second;
-      if (isCovered[i] && isCovered[other] && levels[i] == levels[other] && value && !isConstant(*value))
+      if (isCovered[i] && isCovered[other] && levels[i] == levels[other] && value && !isConstant(*value) &&
+          !value->integers) // sizes are told by other values
         classes.join(i, other);
     }
   classes.compress();

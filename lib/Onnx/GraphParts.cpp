@@ -24,12 +24,16 @@ public:
 private:
   std::vector<StringRef> getOperands() const;
   Error addArgument(StringRef operand);
+  bool isList(StringRef operand) const;
+  Error addOperand(StringRef operand);
+  Error addList(StringRef operand);
   std::vector<StringRef> getResults() const;
 
   const Model &model;
   const GraphFunction &whole;
   llvm::ArrayRef<size_t> nodes;
   GraphFunction function;
+  llvm::StringMap<size_t> producers; ///< the node of each value
 };
 
 } // namespace
@@ -56,6 +60,35 @@ Error PartPrinter::addArgument(StringRef operand) {
   return function.addArgument(operand, found == model.types.end() ? TensorType() : found->second);
 }
 
+/// Known integers, of which some are sizes of the run.
+bool PartPrinter::isList(StringRef operand) const {
+  const Value *value = whole.find(operand);
+  return value && value->integers && value->name.empty() && !isConstant(*value);
+}
+
+Error PartPrinter::addOperand(StringRef operand) {
+  if (operand.empty() || function.find(operand))
+    return Error::success();
+  if (isList(operand))
+    return addList(operand);
+  if (const Value *value = whole.find(operand); value && isConstant(*value)) {
+    function.addConstant(operand, *value);
+    return Error::success();
+  }
+  return addArgument(operand);
+}
+
+/// By the sizes of arguments; or by what other nodes calculate it from, of which it has the sizes.
+Error PartPrinter::addList(StringRef operand) {
+  if (function.addSizes(operand, *whole.find(operand), whole.getSizes()))
+    return Error::success();
+  const Node &node = model.nodes[producers.lookup(operand)];
+  for (StringRef input : node.inputs)
+    if (Error error = addOperand(input))
+      return error;
+  return function.addNode(node);
+}
+
 /// What other nodes or the graph's caller read, or nobody does.
 std::vector<StringRef> PartPrinter::getResults() const {
   std::vector<bool> isInside(model.nodes.size(), false);
@@ -79,22 +112,16 @@ std::vector<StringRef> PartPrinter::getResults() const {
 Expected<std::string> PartPrinter::print(StringRef name) {
   if (Error error = addInitializers(model, function))
     return std::move(error);
-  std::vector<StringRef> lists;
-  for (StringRef operand : getOperands()) {
-    const Value *value = whole.find(operand);
-    if (function.find(operand))
-      continue;
-    if (value && isConstant(*value))
-      function.addConstant(operand, *value);
-    else if (value && value->integers && value->name.empty())
-      lists.push_back(operand);
-    else if (Error error = addArgument(operand))
-      return std::move(error);
-  }
-  for (StringRef operand : lists)
-    if (!function.addSizes(operand, *whole.find(operand), whole.getSizes()))
-      if (Error error = addArgument(operand))
-        return std::move(error);
+  for (auto [i, node] : llvm::enumerate(model.nodes))
+    for (StringRef value : node.outputs)
+      producers[value] = i;
+  // First the arguments, which tell sizes.
+  const std::vector<StringRef> operands = getOperands();
+  for (bool areLists : {false, true})
+    for (StringRef operand : operands)
+      if (isList(operand) == areLists)
+        if (Error error = addOperand(operand))
+          return std::move(error);
   for (size_t index : nodes)
     if (Error error = function.addNode(model.nodes[index]))
       return std::move(error);

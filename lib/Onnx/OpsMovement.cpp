@@ -165,8 +165,13 @@ static Size placeIndex(GraphText &text, const Size &index, const Size &size) {
   if (index.number && *index.number >= kMaxSize)
     return size;
   std::optional<int> sign = text.getSizes().compare(index, fixed(0));
+  Size fromEnd = text.add(size, index);
   if (sign == -1)
-    return text.maximum(text.add(size, index), fixed(0));
+    return text.maximum(fromEnd, fixed(0));
+  if (!sign || *sign == -2) {
+    Size place = text.choose(text.test("slt", index, fixed(0)), fromEnd, index);
+    return text.maximum(text.minimum(place, size), fixed(0));
+  }
   // A size of the run is no more than that of the dimension: what exporters calculate.
   return index.number ? text.minimum(index, size) : index;
 }
