@@ -132,7 +132,7 @@ Error GraphFunction::checkResult(StringRef name, const Value &value) const {
     if (!size.number && !dims.contains(size.value))
       return llvm::createStringError(
           formatv("expected sizes of results that are numbers or sizes of an input, found another in dimension {0} of "
-                  "{1}; write a model that ends before it",
+                  "{1}; make outputs of what it is calculated from",
                   dim, quote(name)));
   }
   return Error::success();

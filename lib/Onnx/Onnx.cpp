@@ -41,6 +41,7 @@ private:
   std::string text;
   llvm::StringSet<> names;
   std::vector<std::string> skipped;
+  bool isCovered = false;                                   ///< each node has a rule: no other operators would help
   std::vector<std::pair<std::string, std::string>> refused; ///< the reason, and the message with the node
 };
 
@@ -122,7 +123,7 @@ Error Importer::explain() const {
   llvm::append_range(lines, skipped);
   if (lines.empty())
     return llvm::createStringError(name + ": expected outputs of the graph, found none");
-  return llvm::createStringError(llvm::join(lines, "\n") + (refused.empty() ? getAdvice(model) : ""));
+  return llvm::createStringError(llvm::join(lines, "\n") + (refused.empty() && !isCovered ? getAdvice(model) : ""));
 }
 
 Error Importer::addGraph() {
@@ -133,7 +134,8 @@ Error Importer::addGraph() {
     if (isAttention(node))
       addAttention(index);
   skipped = std::move(plan->problems);
-  if (plan->isWhole) {
+  isCovered = plan->isWhole;
+  if (isCovered) {
     std::string function = makeFunctionName(model.graphName, "graph");
     Expected<std::string> printed = plan->function->finish(function, model.outputs);
     if (printed)
