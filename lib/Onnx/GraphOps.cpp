@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Graph.h"
+#include "Places.h"
 #include "Shared.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -157,6 +158,7 @@ Expected<Values> attn::onnx::printNode(NodeView &view) {
     if (!printed)
       return printed.takeError();
     results = std::move(*printed);
+    notePlaces(view, *results);
   }
   for (const Value &value : *results)
     if (Error error = checkValue(value))

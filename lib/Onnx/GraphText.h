@@ -28,6 +28,9 @@ struct Value {
   const TensorData *data = nullptr; ///< of a constant
   std::string splat = {};           ///< of a constant, its one value as MLIR has it; empty where they differ
   std::optional<std::vector<Size>> integers = {}; ///< the elements, of a short tensor of integers that are known
+  /// Of a tensor of integers: the dimension in which each element is its own position; of more than one, the elements
+  /// along the last dimension are such of one dimension each (Places.h). Empty where they are others.
+  std::vector<size_t> places = {};
 
   explicit operator bool() const { return element != DataType::Undefined; }
   size_t getRank() const { return sizes.size(); }

@@ -175,3 +175,40 @@ def test_result_of_another_size_is_refused():
     model = g.finish(g.Relu(g.Reshape(x, ints(g, -1, 1))))
     with pytest.raises(attn.CompileError, match="expected sizes of results that are numbers or sizes of an input"):
         attn.from_onnx(model)
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_mask_read_at_its_own_positions(short):
+    """dynamo's masks: GatherND at (batch, keys), a view; of fewer keys, which is none; attention with such a mask."""
+    g = Graph()
+    symbols = ["batch", HEADS, "length", SIZE]
+    q, k, v = (g.draw(x, 2, HEADS, 12, SIZE, symbols=symbols) for x in "qkv")
+    kept = g.Greater(g.draw("mask", 2, 12, symbols=["batch", "length"]), g.constant(np.float32(-0.5)))
+    batch, length = size(g, q, 0), size(g, q, 2)
+    keys = g.Min(length, scalar(g, 5)) if short else length
+
+    def positions(count, *axes):
+        counted = g.Range(scalar(g, 0), count, scalar(g, 1))
+        return g.Expand(g.Unsqueeze(counted, ints(g, *axes)), shape)
+
+    shape = as_list(g, batch, scalar(g, 1), scalar(g, 1), keys)
+    columns = [positions(batch, 1, 2, 3), positions(keys, 0, 1, 2)]
+    read = g.GatherND(kept, g.Concat(*(g.Unsqueeze(x, ints(g, -1)) for x in columns), axis=-1))
+    if short:
+        counts = g.ReduceSum(g.Cast(read, to=TensorProto.FLOAT), ints(g, 3), keepdims=0)
+        out = g.Add(q, g.Unsqueeze(counts, ints(g, 3)))
+    else:
+        mask = g.Where(read, g.constant(np.float32(0)), g.constant(np.float32(-1e4)))
+        out = attend(g, q, k, v, mask=mask)
+    check(g, out, shapes=[[(x, HEADS, y, SIZE)] * 3 + [(x, y)] for x, y in ((2, 12), (1, 1), (3, 70))])
+
+
+def test_positions_that_do_not_fit_are_no_view():
+    """Rows counted up to the number of columns: another dimension's positions, taken for the nearest inside."""
+    g = Graph()
+    x = matrix(g)
+    counted = g.Range(scalar(g, 0), size(g, x, 1), scalar(g, 1))
+    read = g.GatherND(g.Transpose(x, perm=[1, 0]), g.Unsqueeze(counted, ints(g, 1)))
+    wide = g.Unsqueeze(g.Expand(g.Unsqueeze(counted, ints(g, 1)), as_list(g, size(g, x, 1), size(g, x, 0))), ints(g, 2))
+    check(g, g.ReduceSum(read, ints(g, 0)), g.ReduceSum(g.GatherND(g.Transpose(x, perm=[1, 0]), wide), ints(g, 0, 2)),
+          shapes=[[(5, 5)], [(1, 1)], [(7, 3)]])  # fmt: skip
