@@ -193,7 +193,7 @@ MORE = [
           keywords={"use_cache": False}),
     decoder("Qwen2", GROUPED),
     decoder("Phi3", GROUPED),
-    decoder("Gemma2", GROUPED | {"head_dim": 8, "sliding_window": 6, "attn_logit_softcapping": 2.0}),
+    decoder("Gemma2", GROUPED | {"head_dim": 8, "sliding_window": 6, "attn_logit_softcapping": 2.0}, attention="eager"),
     decoder("GPTNeoX", SIZES),
     decoder("StableLm", GROUPED),
     decoder("Olmo2", GROUPED),
