@@ -60,16 +60,18 @@ Expected<StringRef> Loader::open(StringRef location) {
     return llvm::createStringError("expected the folder " + quote(file) + ", found: " + error.message());
   path::append(file, location);
   if (std::error_code error = llvm::sys::fs::real_path(file, target))
-    return llvm::createStringError("expected a file " + quote(file) + ", found: " + error.message());
+    return llvm::createStringError("expected a file " + quote(location) +
+                                   " in the folder of the model, found: " + error.message());
   path::append(root, "");
   if (!target.starts_with(root))
-    return llvm::createStringError("expected a file in the folder of the model, found " + quote(file) + ", a link to " +
-                                   quote(target) + "; write a copy of it in its place");
+    return llvm::createStringError("expected a file in the folder of the model, found " + quote(location) +
+                                   ", a link to " + quote(target) + "; write a copy of it in its place");
   if (!llvm::sys::fs::is_regular_file(target))
-    return llvm::createStringError("expected a regular file, found " + quote(file));
+    return llvm::createStringError("expected a file, found " + quote(location) + ", which is none");
   auto buffer = llvm::MemoryBuffer::getFile(target, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return llvm::createStringError("expected a file " + quote(file) + ", found: " + buffer.getError().message());
+    return llvm::createStringError("expected a file " + quote(location) +
+                                   " that can be read, found: " + buffer.getError().message());
   known = std::move(*buffer);
   return known->getBuffer();
 }

@@ -4,7 +4,8 @@
 to a cache, `merge` merges results over parts of the keys, `multi_head` adds the projections. `sdpa_backward` and `vjp`
 give the gradients of `sdpa`, `varlen_sdpa_backward` and `varlen_vjp` those of packed sequences. `compile` makes a
 kernel from a problem line or an IR file, `from_onnx` one from a node of an ONNX model, `from_torch` one from a module
-of PyTorch; `load_library` loads kernels that attnc has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles.
+of PyTorch; `load_library` loads kernels that attnc has compiled.
+`reference` is the executable specification in NumPy; `plot` draws weights and tiles.
 docs/Semantics.md defines every argument. To the C API (include/attn-c/attn.h) the package adds arrays, checks, tracing
 of Python functions and a cache of kernels; it has no compiler logic.
 """

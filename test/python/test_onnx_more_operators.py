@@ -329,9 +329,9 @@ def test_external_data(tmp_path):
     [
         ({"location": "../w.bin"}, "expected a location in the folder of the model, found '../w.bin'"),
         ({"location": "/etc/hostname"}, "expected a location in the folder of the model"),
-        ({"location": "none.bin"}, "expected a file '.*none.bin', found: No such file"),
-        ({"location": "link.bin"}, "expected a file in the folder of the model, found '.*link.bin', a link to"),
-        ({"location": "."}, "expected a file in the folder"),
+        ({"location": "none.bin"}, "expected a file 'none.bin' in the folder of the model, found: No such file"),
+        ({"location": "link.bin"}, "expected a file in the folder of the model, found 'link.bin', a link to"),
+        ({"location": "sub"}, "expected a file, found 'sub', which is none"),
         ({"offset": "233"}, "expected an offset of at most 232"),
         ({"offset": "-1"}, "expected offset as a whole number"),
         ({"length": "169"}, "expected 169 bytes at 64 in 'w.bin', found 168"),
@@ -341,6 +341,7 @@ def test_external_data(tmp_path):
 def test_external_data_refused(tmp_path, options, message):
     folder = tmp_path / "model"
     folder.mkdir()
+    (folder / "sub").mkdir()
     (tmp_path / "w.bin").write_bytes(bytes(400))
     (folder / "link.bin").symlink_to(tmp_path / "w.bin")
     save_external(folder, **options)
