@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "attn/Onnx/Onnx.h"
+#include "ExternalData.h"
 #include "Graph.h"
 #include "attn/Support/CNames.h"
 
@@ -229,9 +230,12 @@ Expected<std::string> Importer::run() {
          printNotes("attn.refused", llvm::to_vector(llvm::make_second_range(refused))) + "} {\n" + text + "}\n";
 }
 
-Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name) {
+Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name, std::optional<StringRef> folder) {
   Expected<Model> model = readModel(bytes, name);
   if (!model)
     return model.takeError();
+  if (folder)
+    if (Error error = loadExternalData(*model, *folder, name))
+      return std::move(error);
   return Importer(*model, name).run();
 }
