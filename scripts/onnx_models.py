@@ -25,17 +25,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-
-try:
-    import onnxruntime
-except ImportError:
-    onnxruntime = None
+from onnx_values import count_attentions, evaluate, get_difference, get_functions, is_near
 
 ROOT = Path(__file__).resolve().parents[1]
 DEVIATION = 0.12  # of weights: scores stay near 1
 FEWEST_WEIGHTS = 16  # elements; constants of fewer are scales and the like
 SYMBOL = 24  # the size that stands for each symbol
-TOLERANCE = {8: 1e-6, 4: 2e-5, 2: 2e-2}  # relative to the largest element, by bytes
 LARGEST_TOKEN = 50
 
 
@@ -86,18 +81,6 @@ def draw(model: onnx.ModelProto, rng: np.random.Generator) -> dict[str, np.ndarr
     return arrays
 
 
-def evaluate(model: onnx.ModelProto, arrays: dict[str, np.ndarray], names: list[str]) -> list[np.ndarray]:
-    """Values of the graph by name."""
-    model = onnx.ModelProto.FromString(model.SerializeToString())
-    present = {x.name for x in model.graph.output}
-    model.graph.output.extend(helper.make_empty_tensor_value_info(x) for x in names if x not in present)
-    if onnxruntime:
-        return onnxruntime.InferenceSession(model.SerializeToString()).run(names, arrays)
-    from onnx.reference import ReferenceEvaluator
-
-    return ReferenceEvaluator(model).run(names, arrays)
-
-
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs `command` whatever its exit status is."""
     return subprocess.run([str(x) for x in command], capture_output=True, text=True)
@@ -135,10 +118,10 @@ def compare(
         return 0.0, get_error(done)
     largest = 0.0
     for i, name in enumerate(outputs):
-        found, expected = np.load(folder / f"out{i}.npy"), values[name].astype(np.float64)
-        error = np.abs(found.astype(np.float64) - expected).max() / max(np.abs(expected).max(), 1e-9)
+        found = np.load(folder / f"out{i}.npy")
+        error = get_difference(found, values[name])
         largest = max(largest, error)
-        if not error <= TOLERANCE[found.dtype.itemsize]:
+        if not is_near(error, found):
             return largest, f"{kernel}: {name} differs by {error:.1e} of its largest element"
     return largest, ""
 
@@ -158,12 +141,9 @@ def check(attnc: Path, path: Path) -> Outcome:
             outcome.refusal = get_error(raised)
             return outcome
         arrays = draw(model, rng)
-        functions = re.findall(
-            r"^  func\.func @(\w+)\(.*?attn\.arguments = \[(.*?)\](.*?)^  \}", raised.stdout, re.S | re.M
-        )
-        for kernel, arguments, body in functions:
+        for kernel, arguments, body in get_functions(raised.stdout):
             outcome.kernels += 1
-            outcome.attentions += "attn.sdpa" in body or "attn.apply" in body
+            outcome.attentions += count_attentions(body) > 0
             pairs = re.findall(r'name = "(\w+)", output = (\w+)', arguments)
             inputs, outputs = ([x for x, y in pairs if y == kind] for kind in ("false", "true"))
             operands = get_operands(model, kernel, inputs, outputs)

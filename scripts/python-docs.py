@@ -21,6 +21,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Layers", "_layers", ["multi_head", "merge"]),
     ("Kernels", "_kernel", ["compile", "Kernel"]),
     ("ONNX", "_onnx", ["from_onnx", "OnnxKernel"]),
+    ("Modules of PyTorch", "_torch_export", ["from_torch", "TorchKernel"]),
     ("Libraries of kernels", "_static", ["load_library", "Library"]),
     ("Traced functions", "functions", []),
     ("Captured arrays", "_capture", ["capture"]),

@@ -41,7 +41,8 @@ typedef enum attn_status {
 typedef enum attn_source_kind {
   ATTN_SOURCE_MLIR = 0,    /* an IR file: every public function becomes a kernel */
   ATTN_SOURCE_PROBLEM = 1, /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32" */
-  ATTN_SOURCE_ONNX = 2 /* a serialised ONNX model, for attn_compile_bytes: a kernel an Attention node, or the graph */
+  ATTN_SOURCE_ONNX = 2, /* a serialised ONNX model, for attn_compile_bytes: a kernel an Attention node, or the graph */
+  ATTN_SOURCE_ONNX_FILE = 3 /* the path of one, whose weights may lie in other files in its folder */
 } attn_source_kind;
 
 /* How to compile. Start from ATTN_DEFAULT_OPTIONS; a null string means the default. */

@@ -16,6 +16,7 @@
 #include "attn/Support/Version.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
 #include <cstring>
 
@@ -35,9 +36,18 @@ Expected<std::unique_ptr<MemoryBuffer>> attn::openSource(attn_source_kind kind, 
       return ir.takeError();
     return MemoryBuffer::getMemBufferCopy(*ir, "model.onnx as IR");
   }
+  if (kind == ATTN_SOURCE_ONNX_FILE) {
+    auto model = MemoryBuffer::getFile(text, /*IsText=*/false);
+    if (!model)
+      return createFileError(text, model.getError());
+    Expected<std::string> ir = onnxToMLIR((*model)->getBuffer(), text, sys::path::parent_path(text));
+    if (!ir)
+      return ir.takeError();
+    return MemoryBuffer::getMemBufferCopy(*ir, text + " as IR");
+  }
   if (kind != ATTN_SOURCE_PROBLEM)
-    return createStringError("expected a source of kind ATTN_SOURCE_MLIR, ATTN_SOURCE_PROBLEM or ATTN_SOURCE_ONNX, "
-                             "found " +
+    return createStringError("expected a source of kind ATTN_SOURCE_MLIR, ATTN_SOURCE_PROBLEM, ATTN_SOURCE_ONNX or "
+                             "ATTN_SOURCE_ONNX_FILE, found " +
                              Twine(static_cast<int>(kind)));
   Expected<Problem> problem = parseProblem(text);
   if (!problem)

@@ -83,7 +83,15 @@ attn_status attn_compile_key(attn_source_kind kind, const char *data, size_t siz
   for (bool flag : {options->reference, options->failOnFallback})
     addField(hash, flag ? "1" : "0");
   addField(hash, std::to_string(kind));
-  addField(hash, StringRef(data, size));
+  // A path says nothing of what is there, nor of the files that the model names.
+  std::unique_ptr<MemoryBuffer> read;
+  if (kind == ATTN_SOURCE_ONNX_FILE) {
+    Expected<std::unique_ptr<MemoryBuffer>> source = openSource(kind, StringRef(data, size));
+    if (!source)
+      return refuse(ATTN_COMPILE_ERROR, toString(source.takeError()), message);
+    read = std::move(*source);
+  }
+  addField(hash, read ? read->getBuffer() : StringRef(data, size));
   std::string digits = toHex(hash.final(), /*LowerCase=*/true);
   std::memcpy(key, digits.c_str(), ATTN_KEY_SIZE);
   return ATTN_OK;

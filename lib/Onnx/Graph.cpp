@@ -26,13 +26,12 @@ static bool isProduct(const Node &node) {
   return isStandardDomain(node.domain) && (node.opType == "MatMul" || node.opType == "Gemm");
 }
 
-/// A value that each function can print without a node.
-static bool isConstant(const Value &value) {
+bool attn::onnx::isConstant(const Value &value) {
   auto isNumber = [](const Size &size) { return size.number.has_value(); };
   return value.name.empty() && (value.data || (value.integers && llvm::all_of(*value.integers, isNumber)));
 }
 
-static Error addInitializers(const Model &model, GraphFunction &function) {
+Error attn::onnx::addInitializers(const Model &model, GraphFunction &function) {
   for (const auto &entry : model.initializers) {
     // One that no rule takes is an error where a node reads it.
     if (Error error = checkTensor(entry.second))
@@ -48,11 +47,14 @@ namespace {
 /// Goes through the nodes in their order, which is topological.
 class Planner {
 public:
-  Planner(Model &model, StringRef name) : model(model), name(name), function(std::make_unique<GraphFunction>(model)) {}
+  Planner(Model &model, StringRef name) : model(model), name(name) {
+    plan.function = std::make_unique<GraphFunction>(model);
+  }
   Expected<GraphPlan> run();
 
 private:
   Error addNode(size_t index);
+  const Value *findAlike(StringRef output) const;
   Error addOperand(StringRef operand);
   void addType(StringRef value);
   void cutParts();
@@ -60,7 +62,6 @@ private:
 
   Model &model;
   StringRef name;
-  std::unique_ptr<GraphFunction> function;
   GraphPlan plan;
   bool readsUnknown = false;         ///< the current node reads a value of an uncovered node, whose type is not known
   llvm::StringMap<size_t> producers; ///< the node of each value that a node makes
@@ -68,16 +69,59 @@ private:
 
 } // namespace
 
+/// The input of an uncovered operator, which has the type of the output.
+const Value *Planner::findAlike(StringRef output) const {
+  static constexpr StringRef kSameType[] = {"Acos",
+                                            "Acosh",
+                                            "Asin",
+                                            "Asinh",
+                                            "Atan",
+                                            "Atanh",
+                                            "BatchNormalization",
+                                            "Celu",
+                                            "Clip",
+                                            "Cosh",
+                                            "CumSum",
+                                            "Elu",
+                                            "HardSigmoid",
+                                            "GroupNormalization",
+                                            "Hardmax",
+                                            "HardSwish",
+                                            "InstanceNormalization",
+                                            "LRN",
+                                            "LogSoftmax",
+                                            "LpNormalization",
+                                            "Mish",
+                                            "PRelu",
+                                            "Round",
+                                            "Selu",
+                                            "Shrink",
+                                            "Sign",
+                                            "Sinh",
+                                            "Softplus",
+                                            "Softsign",
+                                            "Tan",
+                                            "ThresholdedRelu"};
+  auto producer = producers.find(output);
+  if (producer == producers.end())
+    return nullptr;
+  const Node &node = model.nodes[producer->second];
+  bool isAlike = isStandardDomain(node.domain) && llvm::is_contained(kSameType, node.opType) && !node.inputs.empty();
+  return isAlike && output == node.outputs.front() ? plan.function->find(node.inputs.front()) : nullptr;
+}
+
 /// An operand that no covered node makes is taken for an argument.
 Error Planner::addOperand(StringRef operand) {
-  if (operand.empty() || function->find(operand))
+  if (operand.empty() || plan.function->find(operand))
     return Error::success();
   if (auto found = model.initializers.find(operand); found != model.initializers.end())
     return checkTensor(found->second);
   auto found = model.types.find(operand);
   TensorType type = found == model.types.end() ? TensorType() : found->second;
+  if (const Value *alike = type.hasShape ? nullptr : findAlike(operand))
+    return plan.function->addArgument(operand, alike->element, alike->sizes, /*areOwn=*/true);
   readsUnknown |= producers.contains(operand) && (type.elementType == 0 || !type.hasShape);
-  return function->addArgument(operand, type);
+  return plan.function->addArgument(operand, type);
 }
 
 Error Planner::addNode(size_t index) {
@@ -85,7 +129,7 @@ Error Planner::addNode(size_t index) {
   for (StringRef operand : node.inputs)
     if (Error error = addOperand(operand))
       return error;
-  if (Error error = function->addNode(node))
+  if (Error error = plan.function->addNode(node))
     return error;
   for (StringRef value : node.outputs)
     addType(value);
@@ -94,7 +138,7 @@ Error Planner::addNode(size_t index) {
 
 /// What the model does not say of a value.
 void Planner::addType(StringRef valueName) {
-  const Value *value = valueName.empty() ? nullptr : function->find(valueName);
+  const Value *value = valueName.empty() ? nullptr : plan.function->find(valueName);
   TensorType &type = model.types[valueName];
   if (!value || (type.hasShape && type.elementType != 0))
     return;
@@ -104,13 +148,13 @@ void Planner::addType(StringRef valueName) {
 }
 
 Expected<GraphPlan> Planner::run() {
-  if (Error error = addInitializers(model, *function))
+  if (Error error = addInitializers(model, *plan.function))
     return std::move(error);
   for (StringRef input : model.inputs) {
     auto found = model.types.find(input);
-    if (model.initializers.contains(input) || function->find(input))
+    if (model.initializers.contains(input) || plan.function->find(input))
       continue;
-    if (Error error = function->addArgument(input, found->second))
+    if (Error error = plan.function->addArgument(input, found->second))
       plan.problems.push_back((name + ": " + llvm::toString(std::move(error))).str());
   }
   for (size_t i = 0; i < model.nodes.size(); ++i) {
@@ -123,18 +167,18 @@ Expected<GraphPlan> Planner::run() {
     }
     for (StringRef value : model.nodes[i].outputs)
       producers[value] = i;
-    if (function->getSize() > kMaxText)
+    if (plan.function->getSize() > kMaxText)
       return llvm::createStringError(formatv("{0}: expected a graph of at most {1} bytes as text, found more; write "
                                              "models of Attention nodes, or weights as inputs",
                                              name, kMaxText));
   }
   for (StringRef output : model.outputs)
-    if (plan.uncovered.empty() && !function->find(output))
+    if (plan.uncovered.empty() && !plan.function->find(output))
       plan.problems.push_back(formatv("{0}: expected a node that makes {1}, found none", name, quote(output)));
   if (!plan.problems.empty() || !plan.uncovered.empty() || model.outputs.empty())
     cutParts();
   else
-    plan.whole = std::move(function);
+    plan.isWhole = true;
   return std::move(plan);
 }
 
@@ -160,9 +204,10 @@ void Planner::cutParts() {
       auto found = producers.find(operand);
       if (found == producers.end() || found->second >= i)
         continue;
-      const Value *value = function->find(operand);
+      const Value *value = plan.function->find(operand);
       size_t other = found->second;
-      if (isCovered[i] && isCovered[other] && levels[i] == levels[other] && value && !isConstant(*value))
+      if (isCovered[i] && isCovered[other] && levels[i] == levels[other] && value && !isConstant(*value) &&
+          !value->integers) // sizes are told by other values
         classes.join(i, other);
     }
   classes.compress();
@@ -205,38 +250,4 @@ Expected<GraphPlan> attn::onnx::planGraph(Model &model, StringRef name) {
   if (Error error = checkOrder(model, name))
     return std::move(error);
   return Planner(model, name).run();
-}
-
-Expected<std::string> attn::onnx::printPart(const Model &model, llvm::ArrayRef<size_t> nodes, StringRef name) {
-  GraphFunction function(model);
-  if (Error error = addInitializers(model, function))
-    return std::move(error);
-  llvm::StringSet<> inside, read;
-  for (size_t index : nodes)
-    for (StringRef value : model.nodes[index].outputs)
-      inside.insert(value);
-  std::vector<bool> isInside(model.nodes.size(), false);
-  for (size_t index : nodes)
-    isInside[index] = true;
-  llvm::StringSet<> outside(llvm::from_range, model.outputs);
-  for (auto [i, node] : llvm::enumerate(model.nodes))
-    for (StringRef operand : node.inputs)
-      (isInside[i] ? read : outside).insert(operand);
-  std::vector<StringRef> results;
-  for (size_t index : nodes) {
-    const Node &node = model.nodes[index];
-    for (StringRef operand : node.inputs) {
-      if (operand.empty() || function.find(operand))
-        continue;
-      auto found = model.types.find(operand);
-      if (Error error = function.addArgument(operand, found == model.types.end() ? TensorType() : found->second))
-        return std::move(error);
-    }
-    if (Error error = function.addNode(node))
-      return std::move(error);
-    for (StringRef value : node.outputs)
-      if (!value.empty() && function.find(value) && (outside.contains(value) || !read.contains(value)))
-        results.push_back(value);
-  }
-  return function.finish(name, results);
 }

@@ -17,8 +17,9 @@ namespace attn::onnx {
 
 /// What became of the nodes.
 struct GraphPlan {
-  /// The whole graph, printed but for its end; null where a node is not covered.
-  std::unique_ptr<GraphFunction> whole;
+  /// All that is covered, printed but for its end.
+  std::unique_ptr<GraphFunction> function;
+  bool isWhole = false; ///< each node is covered, and each output is there
   /// Nodes of the parts that hold a softmax between products, where the graph is not covered; in the graph's order.
   std::vector<std::vector<size_t>> parts;
   /// Nodes without a rule for what they are, with the reason.
@@ -32,8 +33,14 @@ struct GraphPlan {
 /// Prints all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
 llvm::Expected<GraphPlan> planGraph(Model &model, llvm::StringRef name);
 
-/// The function of one part; its arguments are what other nodes make, its results what others read.
-llvm::Expected<std::string> printPart(const Model &model, llvm::ArrayRef<size_t> nodes, llvm::StringRef name);
+/// The function of one part (GraphParts.cpp); its arguments are what other nodes make, its results what others read.
+/// Constants and sizes that nodes outside have calculated are calculated again.
+llvm::Expected<std::string> printPart(const Model &model, const GraphFunction &whole, llvm::ArrayRef<size_t> nodes,
+                                      llvm::StringRef name);
+
+/// A value that each function can print without a node.
+bool isConstant(const Value &value);
+llvm::Error addInitializers(const Model &model, GraphFunction &function);
 
 /// Whether there is a rule for the node's operator (GraphOps.cpp).
 bool hasRule(const Node &node);

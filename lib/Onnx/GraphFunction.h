@@ -22,23 +22,29 @@ public:
   /// A value that is known without a node of this function: a constant.
   void addConstant(llvm::StringRef name, const Value &value) { values[name] = value; }
   /// The next argument; sizes that only the run knows are one where their symbols are.
-  llvm::Error addArgument(llvm::StringRef name, DataType element, const Sizes &sizes);
+  /// Its sizes are symbols, or `areOwn`: those of a value here.
+  llvm::Error addArgument(llvm::StringRef name, DataType element, const Sizes &sizes, bool areOwn = false);
   llvm::Error addArgument(llvm::StringRef name, const TensorType &type);
+  /// Known integers of another function, whose sizes the arguments here tell; false where they do not.
+  bool addSizes(llvm::StringRef name, const Value &list, const SizeTable &table);
   /// Prints the node; its operands are there.
   llvm::Error addNode(const Node &node);
-  /// The function with these results.
-  std::string finish(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> results);
+  /// The function with these results; an error where no argument tells a size of one.
+  llvm::Expected<std::string> finish(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> results);
   size_t getSize() const { return text.getSize(); }
+  const SizeTable &getSizes() const { return text.getSizes(); }
 
 private:
   /// A name in C that no other argument or result has.
   std::string makeArgumentName(llvm::StringRef name);
+  void useDeclared(llvm::StringRef name, Value &value);
+  llvm::Error checkResult(llvm::StringRef name, const Value &value) const;
 
   const Model &model;
   GraphText text;
   llvm::StringMap<Value> values;
   llvm::StringMap<Size> symbols;
-  llvm::StringSet<> names, taken;
+  llvm::StringSet<> names, taken, dims; ///< dims: sizes that arguments tell
   std::vector<std::string> arguments;
 };
 

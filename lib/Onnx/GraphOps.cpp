@@ -3,8 +3,9 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "GraphOps.h"
 #include "Graph.h"
+#include "Places.h"
+#include "Shared.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -104,8 +105,10 @@ Error attn::onnx::checkOperands(const NodeView &view, size_t least, size_t most)
 static const llvm::StringMap<Rule> &getRules() {
   static const llvm::StringMap<Rule> rules = [] {
     llvm::StringMap<Rule> table;
-    for (llvm::ArrayRef<RuleRow> family : {getElementwiseRules(), getMovementRules(), getIndexingRules(),
-                                           getProductRules(), getReductionRules(), getAttentionRules()})
+    for (llvm::ArrayRef<RuleRow> family :
+         {getElementwiseRules(), getMovementRules(), getIndexingRules(), getProductRules(), getConvolutionRules(),
+          getEinsumRules(), getRepeatRules(), getSelectionRules(), getRotaryRules(), getReductionRules(),
+          getNormalisationRules(), getAttentionRules()})
       for (const RuleRow &row : family)
         table[row.op] = row.rule;
     return table;
@@ -155,6 +158,7 @@ Expected<Values> attn::onnx::printNode(NodeView &view) {
     if (!printed)
       return printed.takeError();
     results = std::move(*printed);
+    notePlaces(view, *results);
   }
   for (const Value &value : *results)
     if (Error error = checkValue(value))
@@ -163,4 +167,29 @@ Expected<Values> attn::onnx::printNode(NodeView &view) {
     if (view.asks(i))
       return view.fail(formatv("expected {0} outputs, found output {1}", results->size(), i));
   return std::move(*results);
+}
+
+Expected<Values> attn::onnx::printAs(NodeView &view, StringRef op, Values operands, std::vector<Attribute> attributes) {
+  Node node;
+  node.name = view.node.name;
+  node.opType = op;
+  node.attributes = std::move(attributes);
+  NodeView part(node, std::move(operands), view.model, view.text);
+  return printNode(part);
+}
+
+Attribute attn::onnx::makeAttribute(StringRef name, int64_t integer) {
+  Attribute attribute;
+  attribute.name = name;
+  attribute.kind = int64_t(Attribute::Kind::Int);
+  attribute.integer = integer;
+  return attribute;
+}
+
+Attribute attn::onnx::makeAttribute(StringRef name, float real) {
+  Attribute attribute;
+  attribute.name = name;
+  attribute.kind = int64_t(Attribute::Kind::Float);
+  attribute.real = real;
+  return attribute;
 }

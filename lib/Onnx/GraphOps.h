@@ -52,12 +52,18 @@ struct RuleRow {
 };
 
 // The families.
-llvm::ArrayRef<RuleRow> getElementwiseRules(); ///< OpsElementwise.cpp
-llvm::ArrayRef<RuleRow> getMovementRules();    ///< OpsMovement.cpp: views, copies, parts
-llvm::ArrayRef<RuleRow> getIndexingRules();    ///< OpsIndexing.cpp: elements by computed positions
-llvm::ArrayRef<RuleRow> getProductRules();     ///< OpsProducts.cpp
-llvm::ArrayRef<RuleRow> getReductionRules();   ///< OpsReductions.cpp: sums, softmax, normalisations
-llvm::ArrayRef<RuleRow> getAttentionRules();   ///< OpsAttention.cpp
+llvm::ArrayRef<RuleRow> getElementwiseRules();   ///< OpsElementwise.cpp
+llvm::ArrayRef<RuleRow> getMovementRules();      ///< OpsMovement.cpp: views, copies, parts
+llvm::ArrayRef<RuleRow> getIndexingRules();      ///< OpsIndexing.cpp: elements by computed positions
+llvm::ArrayRef<RuleRow> getProductRules();       ///< OpsProducts.cpp
+llvm::ArrayRef<RuleRow> getConvolutionRules();   ///< OpsConvolution.cpp
+llvm::ArrayRef<RuleRow> getEinsumRules();        ///< OpsEinsum.cpp
+llvm::ArrayRef<RuleRow> getRepeatRules();        ///< OpsRepeats.cpp: running sums, tiles
+llvm::ArrayRef<RuleRow> getSelectionRules();     ///< OpsSelection.cpp
+llvm::ArrayRef<RuleRow> getRotaryRules();        ///< OpsRotary.cpp
+llvm::ArrayRef<RuleRow> getReductionRules();     ///< OpsReductions.cpp: sums, softmax, normalisations
+llvm::ArrayRef<RuleRow> getAttentionRules();     ///< OpsAttention.cpp
+llvm::ArrayRef<RuleRow> getNormalisationRules(); ///< OpsNormalisations.cpp: of more inputs, of channels
 
 /// The outputs of a node on shapes and other short integers, where they can be told here (OpsIntegers.cpp).
 std::optional<Values> foldIntegers(NodeView &view);

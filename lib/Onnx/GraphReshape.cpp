@@ -22,24 +22,22 @@ struct Group {
 };
 } // namespace
 
-/// The products of the first dimensions, as texts that are alike where the products are. Sizes are limited, so that
-/// numbers do not overflow.
-static std::vector<std::string> getPrefixes(const Sizes &sizes) {
-  std::vector<std::string> prefixes, symbols;
-  int64_t number = 1;
+/// The products of the first dimensions, as texts that are alike where the products are.
+static std::vector<std::string> getPrefixes(const SizeTable &table, const Sizes &sizes) {
+  std::vector<std::string> prefixes;
+  SizeSum product(1);
   for (const Size &size : sizes) {
-    number *= size.number.value_or(1);
-    if (!size.number)
-      symbols.push_back(size.value);
-    llvm::sort(symbols);
-    prefixes.push_back(std::to_string(number) + join(symbols, ""));
+    std::optional<SizeSum> next = SizeSum::multiply(product, table.get(size));
+    // Of a product that is too long nothing is known.
+    product = next ? *next : SizeSum(llvm::StringRef("?" + std::to_string(prefixes.size())));
+    prefixes.push_back(product.getText());
   }
   return prefixes;
 }
 
 /// As many groups as the products of leading dimensions allow; sizes of 1 belong to the group in front of them.
-static std::vector<Group> getGroups(const Sizes &sources, const Sizes &results) {
-  std::vector<std::string> before = getPrefixes(sources), after = getPrefixes(results);
+static std::vector<Group> getGroups(const SizeTable &table, const Sizes &sources, const Sizes &results) {
+  std::vector<std::string> before = getPrefixes(table, sources), after = getPrefixes(table, results);
   std::vector<Group> groups;
   Group begin;
   for (size_t i = 0, j = 0; i < before.size(); ++i) {
@@ -96,7 +94,7 @@ Value GraphText::reshape(const Value &value, const Sizes &sizes) {
   auto isZero = [](const Size &size) { return size.number == 0; };
   if (llvm::any_of(sizes, isZero) || llvm::any_of(value.sizes, isZero))
     return addEmpty(value.element, sizes);
-  std::vector<Group> groups = getGroups(value.sizes, sizes);
+  std::vector<Group> groups = getGroups(this->sizes, value.sizes, sizes);
   Sizes collapsed, expanded;
   size_t source = 0, target = 0;
   for (const Group &group : groups) {

@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace attn::onnx;
 using llvm::formatv;
@@ -103,7 +102,7 @@ std::string Body::cast(const std::string &value, DataType from, DataType to) {
 }
 
 //===----------------------------------------------------------------------===//
-// Scalars and sizes
+// Scalars
 //===----------------------------------------------------------------------===//
 
 std::string GraphText::addScalar(StringRef text, StringRef type) {
@@ -113,34 +112,6 @@ std::string GraphText::addScalar(StringRef text, StringRef type) {
     constants += formatv("  {0} = arith.constant {1}\n", entry->second, entry->first());
   }
   return entry->second;
-}
-
-std::string GraphText::addIndex(const Size &size) {
-  return size.number ? addScalar(std::to_string(*size.number), "index") : size.value;
-}
-
-Size GraphText::addArithmetic(StringRef op, const Size &lhs, const Size &rhs) {
-  bool isProduct = op == "arith.muli", isQuotient = op == "arith.divui";
-  if (lhs.number && rhs.number) {
-    int64_t result = 0;
-    bool overflows = isProduct            ? llvm::MulOverflow(*lhs.number, *rhs.number, result)
-                     : op == "arith.addi" ? llvm::AddOverflow(*lhs.number, *rhs.number, result)
-                     : op == "arith.subi" ? llvm::SubOverflow(*lhs.number, *rhs.number, result)
-                                          : false;
-    // What overflows is no size: checkValue refuses the number where it is used as one.
-    return fixed(isQuotient ? *lhs.number / *rhs.number : overflows ? -1 : result);
-  }
-  if (isProduct && lhs.number == 1)
-    return rhs;
-  if (rhs.number == (isProduct || isQuotient ? 1 : 0))
-    return lhs;
-  std::string left = addIndex(lhs), right = addIndex(rhs);
-  auto [entry, isNew] = scalars.try_emplace((op + " " + left + ", " + right + " : index").str());
-  if (isNew) {
-    entry->second = makeName();
-    line("{0} = {1}", entry->second, entry->first());
-  }
-  return {std::nullopt, entry->second};
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,7 +237,9 @@ Value GraphText::addGeneric(const Value &init, const std::vector<std::string> &i
     iterators[dim] = "\"reduction\"";
   for (const auto &[i, operand] : llvm::enumerate(operands)) {
     StringRef element = getElementName(operand.value->element);
-    if (StringRef scalar = operand.value->splat; !scalar.empty() && operand.value->name.empty()) {
+    // A reduction asks its operands how many there are to sum up.
+    StringRef scalar = operand.value->splat;
+    if (!scalar.empty() && operand.value->name.empty() && reductions.empty()) {
       given.push_back(addScalar(scalar, element));
       continue;
     }

@@ -9,6 +9,7 @@
 #ifndef ATTN_LIB_ONNX_GRAPHTEXT_H
 #define ATTN_LIB_ONNX_GRAPHTEXT_H
 
+#include "GraphSizes.h"
 #include "OnnxChecks.h"
 #include "OnnxPrinter.h"
 #include "attn/Onnx/OnnxModel.h"
@@ -27,6 +28,9 @@ struct Value {
   const TensorData *data = nullptr; ///< of a constant
   std::string splat = {};           ///< of a constant, its one value as MLIR has it; empty where they differ
   std::optional<std::vector<Size>> integers = {}; ///< the elements, of a short tensor of integers that are known
+  /// Of a tensor of integers: the dimension in which each element is its own position; of more than one, the elements
+  /// along the last dimension are such of one dimension each (Places.h). Empty where they are others.
+  std::vector<size_t> places = {};
 
   explicit operator bool() const { return element != DataType::Undefined; }
   size_t getRank() const { return sizes.size(); }
@@ -79,15 +83,21 @@ public:
   void append(llvm::StringRef text) { body += text; }
   std::string makeName() { return "%v" + std::to_string(numValues++); }
 
-  // Constants and sizes.
+  // Constants and sizes (GraphArithmetic.cpp). Equal sums have one name.
   std::string addScalar(llvm::StringRef text, llvm::StringRef type);
   std::string addIndex(const Size &size);
   Size multiply(const Size &lhs, const Size &rhs) { return addArithmetic("arith.muli", lhs, rhs); }
   Size add(const Size &lhs, const Size &rhs) { return addArithmetic("arith.addi", lhs, rhs); }
   Size subtract(const Size &lhs, const Size &rhs) { return addArithmetic("arith.subi", lhs, rhs); }
-  /// By a number > 0.
-  Size divide(const Size &lhs, const Size &rhs) { return addArithmetic("arith.divui", lhs, rhs); }
-  Size addArithmetic(llvm::StringRef op, const Size &lhs, const Size &rhs);
+  /// Rounded towards 0; a size that divides is taken to be > 0.
+  Size divide(const Size &lhs, const Size &rhs);
+  Size minimum(const Size &lhs, const Size &rhs);
+  Size maximum(const Size &lhs, const Size &rhs);
+  /// 1 where `lhs` is so to `rhs`, otherwise 0; by the predicates eq, slt and sle of arith.cmpi.
+  Size test(llvm::StringRef predicate, const Size &lhs, const Size &rhs);
+  /// `lhs` where the condition is not 0.
+  Size choose(const Size &condition, const Size &lhs, const Size &rhs);
+  const SizeTable &getSizes() const { return sizes; }
 
   // Tensors.
   /// The name of the value, which is printed where it is a constant.
@@ -114,8 +124,15 @@ public:
                        llvm::function_ref<std::string(Body &, const std::vector<std::string> &)> print);
 
 private:
+  Size addArithmetic(llvm::StringRef op, const Size &lhs, const Size &rhs);
+  /// The value of a sum, by as few ops as there are.
+  Size addSum(const SizeSum &sum);
+  /// The value of an op on index values that is no sum.
+  Size addAtom(const std::string &op, bool isSigned);
+
   std::string constants, body;
   unsigned numValues = 0;
+  SizeTable sizes;
   llvm::StringMap<std::string> scalars;
   llvm::DenseMap<const TensorData *, std::string> tensors;
 };

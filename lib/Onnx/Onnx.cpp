@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "attn/Onnx/Onnx.h"
+#include "ExternalData.h"
 #include "Graph.h"
 #include "attn/Support/CNames.h"
 
@@ -32,6 +33,8 @@ private:
   std::string makeFunctionName(StringRef wanted, const std::string &other);
   void addAttention(size_t index);
   Error addGraph();
+  void addStops(const GraphPlan &plan);
+  void addParts(const GraphPlan &plan);
   Error explain() const;
 
   Model &model;
@@ -39,6 +42,7 @@ private:
   std::string text;
   llvm::StringSet<> names;
   std::vector<std::string> skipped;
+  bool isCovered = false;                                   ///< each node has a rule: no other operators would help
   std::vector<std::pair<std::string, std::string>> refused; ///< the reason, and the message with the node
 };
 
@@ -46,6 +50,11 @@ private:
 
 std::string Importer::getLabel(size_t index) const {
   return model.nodes[index].name.empty() ? std::to_string(index) : quote(model.nodes[index].name);
+}
+
+/// " (and 2 more of this kind)", or nothing.
+static std::string printMore(size_t count, StringRef what) {
+  return count > 1 ? formatv(" (and {0} more {1})", count - 1, what).str() : "";
 }
 
 static std::string getOperator(const Node &node) {
@@ -111,12 +120,11 @@ Error Importer::explain() const {
   }
   std::vector<std::string> lines;
   for (const auto &[reason, entry] : reasons)
-    lines.push_back(entry.second.str() +
-                    (entry.first > 1 ? formatv(" (and {0} more of this kind)", entry.first - 1).str() : ""));
+    lines.push_back(entry.second.str() + printMore(entry.first, "of this kind"));
   llvm::append_range(lines, skipped);
   if (lines.empty())
     return llvm::createStringError(name + ": expected outputs of the graph, found none");
-  return llvm::createStringError(llvm::join(lines, "\n") + (refused.empty() ? getAdvice(model) : ""));
+  return llvm::createStringError(llvm::join(lines, "\n") + (refused.empty() && !isCovered ? getAdvice(model) : ""));
 }
 
 Error Importer::addGraph() {
@@ -126,43 +134,70 @@ Error Importer::addGraph() {
   for (auto [index, node] : llvm::enumerate(model.nodes))
     if (isAttention(node))
       addAttention(index);
-  if (plan->whole) {
+  skipped = std::move(plan->problems);
+  isCovered = plan->isWhole;
+  if (isCovered) {
     std::string function = makeFunctionName(model.graphName, "graph");
-    text += formatv("// the graph, opset {0}\n", model.opset).str();
-    text += plan->whole->finish(function, model.outputs);
+    Expected<std::string> printed = plan->function->finish(function, model.outputs);
+    if (printed)
+      text += formatv("// the graph, opset {0}\n", model.opset).str() + *printed;
+    else
+      skipped.push_back((name + ": " + llvm::toString(printed.takeError())).str());
     return Error::success();
   }
-  skipped = std::move(plan->problems);
-  // A remark an operator: where it stands first, how often, and why.
-  llvm::MapVector<std::pair<StringRef, StringRef>, std::pair<size_t, std::string>> operators;
-  for (const auto &[index, reason] : plan->uncovered) {
+  addStops(*plan);
+  addParts(*plan);
+  return Error::success();
+}
+
+namespace {
+/// What stands in the way of several nodes.
+struct Stop {
+  std::string reason;
+  size_t first, count; ///< the first node
+};
+} // namespace
+
+static void addStop(std::vector<Stop> &stops, const std::string &reason, size_t index) {
+  auto known = llvm::find_if(stops, [&](const Stop &stop) { return stop.reason == reason; });
+  if (known == stops.end())
+    known = stops.insert(stops.end(), {reason, index, 0});
+  ++known->count;
+}
+
+/// A remark an operator and reason: where it stands first, how often, and why.
+void Importer::addStops(const GraphPlan &plan) {
+  std::vector<Stop> stops;
+  for (const auto &[index, reason] : plan.uncovered) {
     const Node &node = model.nodes[index];
-    if (isAttention(node) || llvm::binary_search(plan->followers, index))
+    if (isAttention(node) || llvm::binary_search(plan.followers, index))
       continue;
-    auto &[count, message] = operators[{node.domain, node.opType}];
-    if (count++ == 0)
-      message = formatv("{0}: node {1}: operator {2} is not covered{3}{4}", name, getLabel(index), getOperator(node),
-                        reason.empty() ? "" : ": ", reason);
+    addStop(stops, "operator " + getOperator(node) + " is not covered" + (reason.empty() ? "" : ": ") + reason, index);
   }
-  for (auto &[op, entry] : operators)
-    skipped.push_back(entry.second +
-                      (entry.first > 1 ? formatv(" (and {0} more of this operator)", entry.first - 1).str() : ""));
-  if (size_t count = plan->followers.size())
+  for (const Stop &stop : stops)
+    skipped.push_back(formatv("{0}: node {1}: {2}{3}", name, getLabel(stop.first), stop.reason,
+                              printMore(stop.count, "of this operator")));
+  if (size_t count = plan.followers.size())
     skipped.push_back(formatv("{0}: {1} more {2} of these, of which the model has no types; write "
                               "onnx.shape_inference.infer_shapes(model), or export with value_info",
                               name, count, count > 1 ? "nodes read values" : "node reads values"));
-  for (llvm::ArrayRef<size_t> part : plan->parts) {
+}
+
+void Importer::addParts(const GraphPlan &plan) {
+  std::vector<Stop> refusals;
+  for (llvm::ArrayRef<size_t> part : plan.parts) {
     size_t index = *llvm::find_if(part, [&](size_t i) { return isSoftmaxStep(model.nodes[i]); });
     std::string function = makeFunctionName(model.nodes[index].name, formatv("attention_{0}", index));
-    Expected<std::string> printed = printPart(model, part, function);
-    if (!printed) {
-      skipped.push_back(formatv("{0}: node {1}: the nodes around it are not covered: {2}", name, getLabel(index),
-                                llvm::toString(printed.takeError())));
-      continue;
-    }
-    text += formatv("// {0} nodes around {1}, opset {2}\n", part.size(), getLabel(index), model.opset).str() + *printed;
+    Expected<std::string> printed = printPart(model, *plan.function, part, function);
+    if (printed)
+      text +=
+          formatv("// {0} nodes around {1}, opset {2}\n", part.size(), getLabel(index), model.opset).str() + *printed;
+    else
+      addStop(refusals, llvm::toString(printed.takeError()), index);
   }
-  return Error::success();
+  for (const Stop &stop : refusals)
+    skipped.push_back(formatv("{0}: node {1}: the nodes around it are not covered: {2}{3}", name, getLabel(stop.first),
+                              stop.reason, printMore(stop.count, "of this kind")));
 }
 
 static std::string printNotes(StringRef attribute, llvm::ArrayRef<std::string> notes) {
@@ -195,9 +230,12 @@ Expected<std::string> Importer::run() {
          printNotes("attn.refused", llvm::to_vector(llvm::make_second_range(refused))) + "} {\n" + text + "}\n";
 }
 
-Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name) {
+Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name, std::optional<StringRef> folder) {
   Expected<Model> model = readModel(bytes, name);
   if (!model)
     return model.takeError();
+  if (folder)
+    if (Error error = loadExternalData(*model, *folder, name))
+      return std::move(error);
   return Importer(*model, name).run();
 }

@@ -56,6 +56,7 @@ private:
   Error readGraphValue(const Field &field, Model &model, std::vector<StringRef> &names);
   Error readInitializer(StringRef bytes, Model &model);
   Error readTensor(StringRef bytes, TensorData &tensor);
+  Error readEntry(StringRef bytes, ExternalEntry &entry);
   Error readIntegers(const Field &field, std::vector<int64_t> &integers);
   Error readBytes(const Field &field, TensorData &tensor);
   Error readOpset(StringRef bytes, Model &model);
@@ -346,6 +347,16 @@ Error Reader::readBytes(const Field &field, TensorData &tensor) {
   return take(field, tensor.bytes);
 }
 
+Error Reader::readEntry(StringRef bytes, ExternalEntry &entry) {
+  return readFields(bytes, "external data", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, entry.key);
+    case 2: return take(field, entry.value);
+    default: return Error::success();
+    }
+  });
+}
+
 Error Reader::readTensor(StringRef bytes, TensorData &tensor) {
   std::vector<int64_t> sizes;
   int64_t location = 0;
@@ -360,6 +371,7 @@ Error Reader::readTensor(StringRef bytes, TensorData &tensor) {
     case 5: // int32_data
     case 7: // int64_data
       return readIntegers(field, tensor.integers);
+    case 13: return take(field, &Reader::readEntry, tensor.external.emplace_back());
     case 14: return take(field, location);
     default: return Error::success();
     }

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "GraphOps.h"
+#include "Places.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -130,6 +131,8 @@ static Expected<Values> printGatherND(NodeView &view) {
   size_t depth = indices.getRank() == 0 ? 0 : indices.sizes.back().number.value_or(0);
   if (view.getInteger("batch_dims", 0) != 0 || depth < 1 || depth > source.getRank())
     return view.fail("expected batch_dims = 0 and positions in 1 or more dimensions of the input, found others");
+  if (std::optional<Value> taken = takePlaces(view.text, source, indices))
+    return one(*taken);
   size_t numIndices = indices.getRank() - 1;
   Sizes sizes(indices.sizes.begin(), indices.sizes.end() - 1);
   sizes.insert(sizes.end(), source.sizes.begin() + depth, source.sizes.end());

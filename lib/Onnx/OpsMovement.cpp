@@ -28,27 +28,11 @@ static Values one(Value value) {
 // Other sizes
 //===----------------------------------------------------------------------===//
 
-/// The product of `sizes` without those that `others` has too: what -1 stands for, if nothing else is left of them.
-static std::optional<Size> divideSizes(GraphText &text, Sizes sizes, const Sizes &others) {
-  int64_t divisor = 1;
-  std::vector<Size> symbols;
-  for (const Size &size : others) {
-    auto found = llvm::find_if(sizes, [&](const Size &other) { return isSame(size, other); });
-    if (found != sizes.end())
-      sizes.erase(found);
-    else if (size.number && *size.number > 0 && !llvm::MulOverflow(divisor, *size.number, divisor))
-      continue;
-    else if (!size.number)
-      symbols.push_back(size);
-    else
-      return std::nullopt;
-  }
+static Size multiply(GraphText &text, const Sizes &sizes) {
   Size product = fixed(1);
   for (const Size &size : sizes)
     product = text.multiply(product, size);
-  if (!symbols.empty() || (product.number && *product.number % divisor != 0))
-    return std::nullopt;
-  return text.divide(product, fixed(divisor));
+  return product;
 }
 
 static Expected<Values> printReshape(NodeView &view) {
@@ -73,16 +57,13 @@ static Expected<Values> printReshape(NodeView &view) {
       return view.fail("expected one -1 in the shape, found more");
     open = i;
   }
-  std::optional<Size> rest = divideSizes(view.text, value.sizes, known);
-  if (open && !rest)
+  Size whole = multiply(view.text, value.sizes), part = multiply(view.text, known);
+  bool areNumbers = whole.number && part.number;
+  if (open && (part.number == 0 || (areNumbers && *whole.number % *part.number != 0)))
     return view.fail("expected a shape whose -1 can be told, found another");
   if (open)
-    sizes[*open] = *rest;
-  else if (rest && rest->number && rest->number != 1 &&
-           !llvm::is_contained(llvm::map_range(known, [](const Size &size) { return size.number.value_or(1); }), 0))
-    return view.fail("expected a shape with as many elements as the input has, found another");
-  else if (!rest && llvm::all_of(known, [](const Size &size) { return size.number.has_value(); }) &&
-           llvm::all_of(value.sizes, [](const Size &size) { return size.number.has_value(); }))
+    sizes[*open] = view.text.divide(whole, part);
+  else if (areNumbers && *whole.number != *part.number)
     return view.fail("expected a shape with as many elements as the input has, found another");
   if (Error error = checkValue({value.element, sizes}))
     return std::move(error);
@@ -177,18 +158,22 @@ static Expected<Values> printTranspose(NodeView &view) {
 // Parts
 //===----------------------------------------------------------------------===//
 
-/// An index of Slice in a dimension: as it is, from the end, or behind the end.
-static std::optional<Size> placeIndex(GraphText &text, const Size &index, const Size &size) {
-  if (!index.number)
-    return index; // a size, and no more than this one: what exporters calculate
-  if (size.number)
-    return fixed(
-        std::clamp(*index.number < 0 ? *index.number + *size.number : *index.number, int64_t(0), *size.number));
-  if (*index.number == 0 || *index.number < -kMaxSize)
+/// An index of Slice in a dimension: as it is, from the end, or the nearest one from 0 to the size.
+static Size placeIndex(GraphText &text, const Size &index, const Size &size) {
+  if (index.number && *index.number < -kMaxSize)
     return fixed(0);
-  if (*index.number >= kMaxSize)
+  if (index.number && *index.number >= kMaxSize)
     return size;
-  return std::nullopt;
+  std::optional<int> sign = text.getSizes().compare(index, fixed(0));
+  Size fromEnd = text.add(size, index);
+  if (sign == -1)
+    return text.maximum(fromEnd, fixed(0));
+  if (!sign || *sign == -2) {
+    Size place = text.choose(text.test("slt", index, fixed(0)), fromEnd, index);
+    return text.maximum(text.minimum(place, size), fixed(0));
+  }
+  // A size of the run is no more than that of the dimension: what exporters calculate.
+  return index.number ? text.minimum(index, size) : index;
 }
 
 static Expected<Values> printSlice(NodeView &view) {
@@ -216,17 +201,15 @@ static Expected<Values> printSlice(NodeView &view) {
     size_t dim = cantFail(view.getAxis(list[i], value.getRank()));
     if (steps[i] < 1 || steps[i] > kMaxSize)
       return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
-    std::optional<Size> begin = placeIndex(view.text, begins[i], value.sizes[dim]);
-    std::optional<Size> end = placeIndex(view.text, ends[i], value.sizes[dim]);
-    bool isKnown = begin && end && (steps[i] == 1 || (begin->number && end->number));
-    if (!isKnown)
-      return view.fail("expected bounds of a dimension that can be told, found others");
+    Size begin = placeIndex(view.text, begins[i], value.sizes[dim]);
+    Size end = placeIndex(view.text, ends[i], value.sizes[dim]), count = view.text.subtract(end, begin);
+    if (begin.number != 0 && !isSame(end, value.sizes[dim]))
+      count = view.text.maximum(count, fixed(0));
+    if (steps[i] != 1)
+      count = view.text.divide(view.text.add(count, fixed(steps[i] - 1)), fixed(steps[i]));
     strides[dim] = steps[i];
-    offsets[dim] = *begin;
-    if (begin->number && end->number)
-      sizes[dim] = fixed((std::max(*end->number - *begin->number, int64_t(0)) + steps[i] - 1) / steps[i]);
-    else
-      sizes[dim] = view.text.subtract(*end, *begin);
+    offsets[dim] = begin;
+    sizes[dim] = count;
   }
   return one(view.text.slice(value, offsets, sizes, strides));
 }

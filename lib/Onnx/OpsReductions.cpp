@@ -5,7 +5,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "GraphOps.h"
+#include "Shared.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,31 +15,15 @@ using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
 
-using Names = std::vector<std::string>;
-
-static Values one(Value value) {
-  Values values;
-  values.push_back(std::move(value));
-  return values;
-}
-
-static std::string printBits(DataType type, bool isNegativeInfinity) {
-  if (!isNegativeInfinity)
+std::string attn::onnx::printInfinity(DataType type, bool isNegative) {
+  if (!isNegative)
     return type == DataType::Double ? "0x7FF0000000000000" : "0x7F800000";
   return type == DataType::Double ? "0xFFF0000000000000" : "0xFF800000";
 }
 
-namespace {
-/// `op` over some axes, from `start` on, of what `print` makes of each element.
-struct Reduction {
-  StringRef op;
-  std::string start;
-};
-} // namespace
-
-/// The result has size 1 where the operand is reduced.
-static Value addReduction(GraphText &text, const Value &value, llvm::ArrayRef<size_t> axes, const Reduction &reduction,
-                          llvm::function_ref<std::string(Body &, const std::string &)> print = nullptr) {
+Value attn::onnx::addReduction(GraphText &text, const Value &value, llvm::ArrayRef<size_t> axes,
+                               const Reduction &reduction,
+                               llvm::function_ref<std::string(Body &, const std::string &)> print) {
   DataType type = getComputeType(value.element);
   Sizes kept, full = value.sizes;
   std::vector<std::string> map;
@@ -104,9 +88,9 @@ static Expected<Values> printReduce(NodeView &view) {
   StringRef op = view.getOp();
   Reduction reduction = {"arith.addf", "0.0"};
   if (op == "ReduceMax")
-    reduction = {"arith.maximumf", printBits(type, true)};
+    reduction = {"arith.maximumf", printInfinity(type, true)};
   if (op == "ReduceMin")
-    reduction = {"arith.minimumf", printBits(type, false)};
+    reduction = {"arith.minimumf", printInfinity(type, false)};
   auto square = [&](Body &body, const std::string &x) {
     return body.add("arith.mulf " + x + ", " + x + " : " + getElementName(type));
   };
@@ -156,6 +140,35 @@ static Expected<Values> printSoftmax(NodeView &view) {
   view.text.line("{0} = linalg.softmax dimension({1}) ins({2} : {3}) outs({4} : {5}) -> {5}", result.name, *axis, name,
                  printType(input), init.name, printType(init));
   return one(view.text.cast(result, value.element));
+}
+
+/// x - max - log(sum exp(x - max)), in f32 for narrower floats.
+static Expected<Values> printLogSoftmax(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 1))
+    return std::move(error);
+  const Value &value = view.get(0);
+  bool isOld = view.model.opset < kFirstSoftmaxOpset;
+  Expected<size_t> axis = view.getAxis(view.getInteger("axis", isOld ? 1 : -1), value.getRank());
+  if (!axis)
+    return axis.takeError();
+  if (!isFloat(value.element))
+    return view.fail("expected an input of floats, found " + getDataTypeName(int64_t(value.element)));
+  if (isOld && *axis + 1 != value.getRank())
+    return view.fail(formatv("expected the last axis in opset {0}, found {1}", view.model.opset, *axis));
+  GraphText &text = view.text;
+  DataType type = getComputeType(value.element);
+  std::string name = getElementName(type).str();
+  Value input = text.cast(value, type);
+  Value largest = addReduction(text, input, *axis, {"arith.maximumf", printInfinity(type, true)});
+  Value shifted = text.addElementwise(type, value.sizes, {&input, &largest}, [&](Body &body, const Names &names) {
+    return body.add("arith.subf " + names[0] + ", " + names[1] + " : " + name);
+  });
+  Value sum = addReduction(text, shifted, *axis, {"arith.addf", "0.0"},
+                           [&](Body &body, const std::string &x) { return body.add("math.exp " + x + " : " + name); });
+  return one(text.addElementwise(value.element, value.sizes, {&shifted, &sum}, [&](Body &body, const Names &names) {
+    std::string log = body.add("math.log " + names[1] + " : " + name);
+    return body.cast(body.add("arith.subf " + names[0] + ", " + log + " : " + name), type, value.element);
+  }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,6 +236,7 @@ static Expected<Values> printNormalization(NodeView &view) {
 llvm::ArrayRef<RuleRow> attn::onnx::getReductionRules() {
   static constexpr RuleRow rows[] = {
       {"LayerNormalization", printNormalization},
+      {"LogSoftmax", printLogSoftmax},
       {"RMSNormalization", printNormalization},
       {"ReduceL2", printReduce},
       {"ReduceMax", printReduce},

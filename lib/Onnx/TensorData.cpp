@@ -53,7 +53,8 @@ std::optional<int64_t> attn::onnx::getNumElements(const TensorType &type) {
 
 Error attn::onnx::checkTensor(const TensorData &tensor) {
   if (tensor.isExternal)
-    return llvm::createStringError("expected the values of a tensor in the model, found them in another file; write "
+    return llvm::createStringError("expected the values of a tensor in the model, found them in another file; give the "
+                                   "path of the model, or write "
                                    "onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False)");
   size_t size = getElementSize(DataType(tensor.type.elementType));
   if (size == 0)

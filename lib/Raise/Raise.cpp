@@ -35,8 +35,8 @@ using namespace attn::raise;
 static constexpr unsigned kMaxCuts = 32;
 /// How many ops behind the second product may belong to the attention: views, a cast, a division.
 static constexpr unsigned kMaxTail = 8;
-/// How many ops between an exponential and its sum: where it is set to 0, a cast.
-static constexpr unsigned kMaxBehind = 3;
+/// How many ops between an exponential and its sum: where it is set to 0, casts, views.
+static constexpr unsigned kMaxBehind = 6;
 /// How many ops between two products are looked at for a softmax.
 static constexpr unsigned kMaxBetween = 256;
 
@@ -71,16 +71,62 @@ static bool hasExponential(Operation *op) {
          llvm::any_of(*linalgOp.getBlock(), [](Operation &nested) { return isa<math::ExpOp, math::Exp2Op>(nested); });
 }
 
-/// True where `op`, or what elementwise ops make of it, is summed.
-static bool isSummedBehind(Operation *op, unsigned depth) {
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return isSum(user) || (depth > 0 && isa<linalg::LinalgOp>(user) && !isContraction(user) && !isReduction(user) &&
-                           isSummedBehind(user, depth - 1));
+static bool isView(Operation *op) {
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ReshapeOp>(op);
+}
+
+/// What may stand between an exponential and its sum: casts, masks, factors. A sigmoid divides, so that a sum behind
+/// it, as of a normalisation, is none of exponentials.
+static bool keepsExponential(Operation *op) {
+  return isa<arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::MulFOp, arith::AddFOp>(op);
+}
+
+static bool isResultSummed(Value result, unsigned depth);
+
+/// True where `value`, in the region of a linalg op, goes into a sum as it is or by ops that keep exponentials.
+static bool isElementSummed(Value value, linalg::LinalgOp op, unsigned depth) {
+  llvm::SmallSetVector<Value, 8> values;
+  values.insert(value);
+  for (unsigned i = 0; i < values.size(); ++i)
+    for (OpOperand &use : values[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (user == op.getBlock()->getTerminator()) {
+        if (isSum(op) || (!isReduction(op) && isResultSummed(op->getResult(use.getOperandNumber()), depth)))
+          return true;
+      } else if (keepsExponential(user)) {
+        values.insert(user->getResult(0));
+      }
+    }
+  return false;
+}
+
+/// The same of a tensor, by at most `depth` ops.
+static bool isResultSummed(Value result, unsigned depth) {
+  return depth > 0 && llvm::any_of(result.getUses(), [&](OpOperand &use) {
+           Operation *user = use.getOwner();
+           if (isView(user))
+             return isResultSummed(user->getResult(0), depth - 1);
+           auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+           return linalgOp && linalgOp.hasPureTensorSemantics() && !isContraction(user) &&
+                  isElementSummed(linalgOp.getMatchingBlockArgument(&use), linalgOp, depth - 1);
+         });
+}
+
+/// True of ops whose exponentials are summed: each softmax has one.
+static bool hasSummedExponential(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp || !linalgOp.hasPureTensorSemantics())
+    return false;
+  return llvm::any_of(*linalgOp.getBlock(), [&](Operation &nested) {
+    return isa<math::ExpOp, math::Exp2Op>(nested) && isElementSummed(nested.getResult(0), linalgOp, kMaxBehind);
   });
 }
 
+/// Attention that stands already: what is in front of it is none of what is behind.
+static bool isAttention(Operation *op) { return isa<ApplyOp, SdpaOp>(op); }
+
 /// True where exponentials that are summed stand between a product and `contraction`: all softmaxes do, and gated
-/// activations, which sum nothing, do not.
+/// activations, also with a normalisation behind them, do not.
 static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
   llvm::SmallSetVector<Operation *, 16> ops;
   auto push = [&](Operation *op) {
@@ -89,18 +135,17 @@ static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
         ops.insert(producer);
   };
   push(contraction);
-  bool isExponential = hasExponential(contraction), isSummed = false, isOfProduct = false;
+  bool isFused = hasExponential(contraction), isSoftmax = false, isOfProduct = false;
   for (unsigned i = 0; i < ops.size() && i < kMaxBetween; ++i) {
     Operation *op = ops[i];
-    if (isContraction(op)) {
+    if (isContraction(op) || isAttention(op)) {
       isOfProduct = true;
       continue;
     }
-    isExponential |= hasExponential(op) || isa<linalg::SoftmaxOp>(op);
-    isSummed |= isSum(op) || isa<linalg::SoftmaxOp>(op) || (hasExponential(op) && isSummedBehind(op, kMaxBehind));
+    isSoftmax |= isa<linalg::SoftmaxOp>(op) || hasSummedExponential(op) || (isFused && isSum(op));
     push(op);
   }
-  return isExponential && isSummed && isOfProduct;
+  return isSoftmax && isOfProduct;
 }
 
 /// The results that may be the attention's: of `contraction`, and of views, casts and divisions of it alone.
@@ -111,8 +156,7 @@ static SmallVector<Value> collectTail(linalg::LinalgOp contraction) {
     auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
     bool isElementwise =
         linalgOp && linalgOp.hasPureTensorSemantics() && linalgOp.getNumParallelLoops() == linalgOp.getNumLoops();
-    bool isView = isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ReshapeOp>(user);
-    if ((!isElementwise && !isView) || user->getNumResults() != 1 || user->getBlock() != contraction->getBlock())
+    if ((!isElementwise && !isView(user)) || user->getNumResults() != 1 || user->getBlock() != contraction->getBlock())
       break;
     tail.push_back(user->getResult(0));
   }
@@ -130,8 +174,7 @@ static bool hasOtherUses(Value value, Operation *contraction) {
       return false;
     auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
     bool isElementwise = linalgOp && linalgOp.getNumParallelLoops() == linalgOp.getNumLoops();
-    bool isView = isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ReshapeOp>(user);
-    return (!isElementwise && !isView) ||
+    return (!isElementwise && !isView(user)) ||
            llvm::any_of(user->getResults(), [&](Value result) { return hasOtherUses(result, contraction); });
   });
 }

@@ -3,8 +3,9 @@
 `sdpa` runs attention on arrays; `varlen_sdpa` and `paged_sdpa` on packed sequences and paged caches, `kv_append` writes
 to a cache, `merge` merges results over parts of the keys, `multi_head` adds the projections. `sdpa_backward` and `vjp`
 give the gradients of `sdpa`, `varlen_sdpa_backward` and `varlen_vjp` those of packed sequences. `compile` makes a
-kernel from a problem line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels
-that attnc has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles.
+kernel from a problem line or an IR file, `from_onnx` one from a node of an ONNX model, `from_torch` one from a module
+of PyTorch; `load_library` loads kernels that attnc has compiled.
+`reference` is the executable specification in NumPy; `plot` draws weights and tiles.
 docs/Semantics.md defines every argument. To the C API (include/attn-c/attn.h) the package adds arrays, checks, tracing
 of Python functions and a cache of kernels; it has no compiler logic.
 """
@@ -20,6 +21,7 @@ from attn._onnx import from_onnx
 from attn._packed import varlen_sdpa
 from attn._serving import paged_sdpa
 from attn._static import Library, load_library
+from attn._torch_export import from_torch
 from attn.api import get_num_threads, sdpa, set_num_threads, targets
 from attn.errors import CompileError
 from attn.functions import *  # noqa: F403 - what score_mod and mask_mod are written with
@@ -38,6 +40,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "from_onnx",
+    "from_torch",
     "functions",
     "get_num_threads",
     "kv_append",

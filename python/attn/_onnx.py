@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,8 +97,8 @@ def from_onnx(
     (key_padding_mask and seqlens_k as nonpad_kv_seqlen).
 
     Args:
-      model: the path of a file, the bytes of one, or an `onnx.ModelProto`, whose values have known types; sizes may be
-        symbols, but for heads and head sizes.
+      model: the path of a file, whose weights may lie in other files in its folder, the bytes of one, or an
+        `onnx.ModelProto`, whose values have known types; sizes may be symbols, but for heads and head sizes.
       node: the kernel's name: that of the Attention node, with an underscore for what C does not allow in a name, or
         attention_<i> by position where it has none; or that of the graph, where all operators are covered
         (docs/Frontends.md). May be None where there is one kernel.
@@ -111,9 +112,12 @@ def from_onnx(
       TypeError: `model` is none of the above.
       OSError: the file cannot be read.
     """
-    what = "the ONNX model"
+    what, kind = "the ONNX model", _library.SOURCE_ONNX
     if isinstance(model, str | Path):
         what, source = f"{model}", Path(model).read_bytes()
+        # Weights in other files have an entry of this name; the compiler reads them by the model's path.
+        if b"location" in source:
+            kind, source = _library.SOURCE_ONNX_FILE, os.fsencode(Path(model).absolute())
     elif isinstance(model, bytes | bytearray | memoryview):
         source = bytes(model)
     elif hasattr(model, "SerializeToString"):
@@ -121,7 +125,7 @@ def from_onnx(
     else:
         raise TypeError(f"expected a path, bytes or an onnx.ModelProto, found {type(model).__name__}")
     flag = _checks.flag("fail_on_fallback", fail_on_fallback)
-    made = Source(_library.SOURCE_ONNX, source, what, target, parallel, fail_on_fallback=flag)
+    made = Source(kind, source, what, target, parallel, fail_on_fallback=flag)
     module, manifest = _kernel.compile_source(made, cache=cache)
     kernels = manifest["kernels"]
     entries = [x for x in kernels if node in (None, x["name"])]

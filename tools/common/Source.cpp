@@ -6,6 +6,7 @@
 
 #include "Driver.h"
 #include "attn/Onnx/Onnx.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace attn;
@@ -35,7 +36,7 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
     return createFileError(file, buffer.getError());
   if (!isModel)
     return std::move(*buffer);
-  Expected<std::string> text = onnxToMLIR((*buffer)->getBuffer(), file);
+  Expected<std::string> text = onnxToMLIR((*buffer)->getBuffer(), file, sys::path::parent_path(file));
   if (!text)
     return text.takeError();
   return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <string>
 
 namespace attn {
@@ -32,8 +33,11 @@ inline constexpr llvm::StringLiteral kSkippedAttr = "attn.skipped", kRefusedAttr
 /// linalg, in which attn-raise finds attention. Where one is not, a function a part of the graph that is covered and
 /// holds a softmax between products, called as its first softmax is.
 ///
+/// Weights may lie in other files in `folder`, that of the model; without a folder no file is read.
+///
 /// Errors start with `name` and the node and say what was expected.
-llvm::Expected<std::string> onnxToMLIR(llvm::StringRef bytes, llvm::StringRef name);
+llvm::Expected<std::string> onnxToMLIR(llvm::StringRef bytes, llvm::StringRef name,
+                                       std::optional<llvm::StringRef> folder = std::nullopt);
 
 } // namespace attn
 

@@ -13,8 +13,10 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,12 +51,18 @@ struct TensorType {
   std::vector<Dimension> shape;
 };
 
+/// Of TensorProto.external_data: location, offset or length.
+struct ExternalEntry {
+  llvm::StringRef key, value;
+};
+
 /// The values of a tensor (TensorProto): bytes in memory order, or integers one by one.
 struct TensorData {
   TensorType type;
   llvm::StringRef bytes;         ///< raw_data, float_data or double_data
   std::vector<int64_t> integers; ///< int64_data, or int32_data, which holds the bits of types with 16 bits
-  bool isExternal = false;       ///< the values lie in another file
+  bool isExternal = false;       ///< the values lie in another file, which is not read
+  std::vector<ExternalEntry> external;
 };
 
 /// The elements as MLIR has them between dense< and >. The tensor passed checkTensor.
@@ -105,6 +113,8 @@ struct Model {
   /// Of graph inputs, outputs, initializers and values between, by name.
   llvm::StringMap<TensorType> types;
   llvm::StringMap<TensorData> initializers;
+  /// Of external data, by location.
+  llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files;
 };
 
 /// True of the two spellings of ONNX's own operators.

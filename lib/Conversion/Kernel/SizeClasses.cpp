@@ -216,7 +216,9 @@ void SizeClasses::addProduct(Value wide, ArrayRef<int64_t> group, unsigned colla
       return;
     dynamic = dim;
   }
-  if (dynamic && factor > 0)
+  if (dynamic && factor == 1)
+    unite(find(wide, *dynamic), collapsed);
+  else if (dynamic && factor > 0)
     products.push_back({find(wide, *dynamic), factor, collapsed});
 }
 
@@ -273,6 +275,8 @@ void SizeClasses::addOp(Operation *op) {
   } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op); slice && slice.getDroppedDims().none()) {
     addSizes(slice, slice.getMixedSizes());
   } else if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+      addSizes(expand, expand.getMixedOutputShape());
     // Dimensions that stay alone keep their size.
     bool expands = isa<tensor::ExpandShapeOp>(op);
     Value wide = expands ? op->getResult(0) : op->getOperand(0);

@@ -1,0 +1,189 @@
+//===- OpsRotary.cpp - RotaryEmbedding ------------------------------------===//
+//
+// ai.onnx's of opset 23, and com.microsoft's: elementwise on the two halves.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Shared.h"
+
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::Expected;
+using llvm::formatv;
+
+namespace {
+/// The operands by what they are; the orders of the two operators differ.
+struct Rotary {
+  Value input, cos, sin, positions;
+  int64_t size = 0;    ///< of a head
+  int64_t rotated = 0; ///< of these, the first elements, which are rotated
+  size_t heads = 1;    ///< the dimension of the heads, of rank 4
+  bool isInterleaved = false;
+};
+} // namespace
+
+static bool isMicrosoft(const NodeView &view) { return view.node.domain == kMicrosoftDomain; }
+
+/// (batch, heads, rows, size), or (batch, rows, heads * size) as (batch, rows, heads, size).
+static Error splitHeads(NodeView &view, Rotary &rotary) {
+  const Value &input = view.get(0);
+  int64_t heads = view.getInteger("num_heads", 0);
+  if (input.getRank() != 3 && input.getRank() != 4)
+    return view.fail(formatv("expected an input of rank 3 or 4, found rank {0}", input.getRank()));
+  std::optional<int64_t> last = input.sizes.back().number;
+  if (!last)
+    return view.fail("expected a fixed last size of the input, found a symbol");
+  rotary.input = input;
+  rotary.size = *last;
+  if (input.getRank() == 4)
+    return Error::success();
+  rotary.heads = 2;
+  // com.microsoft's heads are as wide as the caches say, where all of a head is rotated.
+  std::optional<int64_t> half = rotary.cos.sizes.empty() ? std::nullopt : rotary.cos.sizes.back().number;
+  if (heads == 0 && isMicrosoft(view) && view.getInteger("rotary_embedding_dim", 0) == 0 && half && *half > 0)
+    heads = *last / (2 * *half);
+  if (heads < 1 || *last % heads != 0)
+    return view.fail(
+        formatv("expected num_heads that divides the last size of an input of rank 3, {0}, found {1}", *last, heads));
+  rotary.size = *last / heads;
+  rotary.input = view.text.reshape(input, {input.sizes[0], input.sizes[1], fixed(heads), fixed(rotary.size)});
+  return Error::success();
+}
+
+static Expected<Rotary> readRotary(NodeView &view) {
+  bool isForeign = isMicrosoft(view);
+  if (Error error = checkOperands(view, isForeign ? 4 : 3, 4))
+    return std::move(error);
+  Rotary rotary;
+  rotary.cos = view.get(isForeign ? 2 : 1);
+  rotary.sin = view.get(isForeign ? 3 : 2);
+  rotary.positions = isForeign ? view.get(1) : view.has(3) ? view.get(3) : Value();
+  rotary.isInterleaved = view.getInteger("interleaved", 0) != 0;
+  if (view.getInteger("is_packed_batching", 0) != 0 || view.getReal("scale", 1.0) != 1.0)
+    return view.fail("expected is_packed_batching = 0 and scale = 1, found others");
+  bool isAlike = rotary.cos.element == view.get(0).element && rotary.sin.element == view.get(0).element;
+  if (!isFloat(view.get(0).element) || !isAlike)
+    return view.fail("expected an input and caches of one type of floats, found others");
+  if (Error error = splitHeads(view, rotary))
+    return std::move(error);
+  rotary.rotated = view.getInteger("rotary_embedding_dim", 0);
+  if (rotary.rotated == 0)
+    rotary.rotated = rotary.size;
+  if (rotary.rotated < 2 || rotary.rotated % 2 != 0 || rotary.rotated > rotary.size)
+    return view.fail(
+        formatv("expected an even number of rotated elements from 2 to {0}, found {1}", rotary.size, rotary.rotated));
+  size_t rank = rotary.positions ? 2 : 3;
+  for (const Value *cache : {&rotary.cos, &rotary.sin})
+    if (cache->getRank() != rank || !canMeet(cache->sizes.back(), fixed(rotary.rotated / 2)))
+      return view.fail(formatv("expected caches of rank {0} {1} position_ids, and of {2} columns, found others", rank,
+                               rotary.positions ? "with" : "without", rotary.rotated / 2));
+  return rotary;
+}
+
+/// Of com.microsoft: one position, where the rows of all sequences start.
+static Value countFrom(NodeView &view, const Value &start, const Size &rows) {
+  Value first = view.text.reshape(start, {fixed(1), fixed(1)});
+  return view.text.addElementwise(start.element, {fixed(1), rows}, {&first}, [&](Body &body, const Names &names) {
+    std::string row = body.add("linalg.index 1 : index"), name = getElementName(start.element).str();
+    row = body.add("arith.index_cast " + row + " : index to " + name);
+    return body.add("arith.addi " + names[0] + ", " + row + " : " + name);
+  });
+}
+
+/// The rows of a cache for (batch, rows), as they broadcast to the input.
+static Expected<Value> lookUp(NodeView &view, const Rotary &rotary, Value cache) {
+  size_t rows = rotary.heads == 1 ? 2 : 1;
+  const Sizes &sizes = rotary.input.sizes;
+  if (rotary.positions) {
+    Value positions = rotary.positions;
+    bool isStart = isMicrosoft(view) && positions.getRank() == 1 && positions.sizes[0].number == 1;
+    if (isStart)
+      positions = countFrom(view, positions, sizes[rows]);
+    if (positions.element != DataType::Int64 || positions.getRank() != 2)
+      return view.fail("expected position_ids (batch, rows) of INT64, found others");
+    Expected<Values> found = printAs(view, "Gather", {cache, positions}, {makeAttribute("axis", int64_t(0))});
+    if (!found)
+      return found.takeError();
+    cache = found->front();
+  }
+  bool isOfBatch = cache.sizes[0].number == 1 || canMeet(cache.sizes[0], sizes[0]);
+  if (!isOfBatch || !canMeet(cache.sizes[1], sizes[rows]))
+    return view.fail("expected caches or position_ids of the input's batch and rows, found others");
+  // Sizes that another operand tells.
+  Size batch = cache.sizes[0].number == 1 ? fixed(1) : sizes[0], columns = fixed(rotary.rotated / 2);
+  Sizes wide = {batch, fixed(1), sizes[rows], columns};
+  if (rotary.heads == 2)
+    std::swap(wide[1], wide[2]);
+  return view.text.reshape(cache, wide);
+}
+
+/// One of the halves that are rotated into each other, or every other element.
+static Value takePart(GraphText &text, const Rotary &rotary, int64_t index) {
+  Sizes offsets(4, fixed(0)), sizes = rotary.input.sizes;
+  std::vector<int64_t> strides(4, 1);
+  sizes[3] = fixed(rotary.rotated / 2);
+  offsets[3] = fixed(rotary.isInterleaved ? index : index * rotary.rotated / 2);
+  strides[3] = rotary.isInterleaved ? 2 : 1;
+  return text.slice(rotary.input, offsets, sizes, strides);
+}
+
+/// lhs * cos - rhs * sin, or with a plus; in f32 for narrower floats.
+static Value rotate(GraphText &text, const Value &lhs, const Value &rhs, const Value &cos, const Value &sin,
+                    const char *op) {
+  DataType element = lhs.element, type = getComputeType(element);
+  std::string name = getElementName(type).str();
+  return text.addElementwise(element, lhs.sizes, {&lhs, &cos, &rhs, &sin}, [&](Body &body, const Names &names) {
+    auto multiply = [&](size_t i, size_t k) {
+      std::string first = body.cast(names[i], element, type), second = body.cast(names[k], element, type);
+      return body.add("arith.mulf " + first + ", " + second + " : " + name);
+    };
+    std::string product = multiply(0, 1), other = multiply(2, 3);
+    return body.cast(body.add(op + (" " + product) + ", " + other + " : " + name), type, element);
+  });
+}
+
+/// Of the pairs (x, y), which are the halves of the rotated elements or, interleaved, neighbours:
+/// (x * cos - y * sin, x * sin + y * cos). Elements behind them stay.
+static Expected<Values> printRotary(NodeView &view) {
+  Expected<Rotary> rotary = readRotary(view);
+  if (!rotary)
+    return rotary.takeError();
+  Expected<Value> cos = lookUp(view, *rotary, rotary->cos), sin = lookUp(view, *rotary, rotary->sin);
+  if (!cos || !sin)
+    return llvm::joinErrors(cos ? Error::success() : cos.takeError(), sin ? Error::success() : sin.takeError());
+  GraphText &text = view.text;
+  Value x = takePart(text, *rotary, 0), y = takePart(text, *rotary, 1);
+  Value parts[] = {rotate(text, x, y, *cos, *sin, "arith.subf"), rotate(text, x, y, *sin, *cos, "arith.addf")};
+  Sizes rotated = rotary->input.sizes, offsets(4, fixed(0)), pair = rotated;
+  rotated[3] = fixed(rotary->rotated);
+  // Neighbours are the last two of five dimensions.
+  if (rotary->isInterleaved) {
+    pair[3] = fixed(rotary->rotated / 2);
+    pair.push_back(fixed(1));
+    offsets.push_back(fixed(0));
+  }
+  Sizes joined = rotary->isInterleaved ? pair : rotated;
+  joined.back() = fixed(rotary->isInterleaved ? 2 : rotary->rotated);
+  Value result = text.addEmpty(rotary->input.element, joined);
+  for (int64_t i : {0, 1}) {
+    Value part = rotary->isInterleaved ? text.reshape(parts[i], pair) : parts[i];
+    offsets.back() = fixed(rotary->isInterleaved ? i : i * rotary->rotated / 2);
+    result = text.insert(part, result, offsets);
+  }
+  result = text.reshape(result, rotated);
+  if (rotary->rotated < rotary->size) {
+    Sizes rest = rotated, from(4, fixed(0));
+    rest[3] = fixed(rotary->size - rotary->rotated);
+    from[3] = fixed(rotary->rotated);
+    Value kept = text.slice(rotary->input, from, rest, {1, 1, 1, 1});
+    Value whole = text.insert(result, text.addEmpty(result.element, rotary->input.sizes), Sizes(4, fixed(0)));
+    result = text.insert(kept, whole, from);
+  }
+  return one(text.reshape(result, view.get(0).sizes));
+}
+
+llvm::ArrayRef<RuleRow> attn::onnx::getRotaryRules() {
+  static constexpr RuleRow rows[] = {{"RotaryEmbedding", printRotary}, {"com.microsoft.RotaryEmbedding", printRotary}};
+  return rows;
+}

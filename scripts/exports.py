@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""Exports small transformers to ONNX, compiles them whole, and compares them with ONNX Runtime.
+
+  scripts/exports.py                       all models of dynamic sizes: 18, 23 and TorchScript
+  scripts/exports.py --sizes=fixed         the same with the sizes of one call; --sizes=both: one after the other
+  scripts/exports.py NAME…                 models whose names begin so
+  scripts/exports.py --keep=FOLDER         the .onnx files, which a later run takes from there
+
+Runs where torch, transformers, onnx, onnxscript, onnxruntime and NumPy can be imported. Each is a small configuration
+of random weights, exported by torch.onnx.export with dynamo=True (opset 18, in which attention is decomposed, and 23,
+which has Attention nodes) and with dynamo=False. Each kernel of a whole graph runs at three sizes of batch and
+sequence, or of images.
+
+The table has a line a model: attentions in one kernel, the largest difference, or what stops it. The last line is
+`N of M compiled whole, A of B attentions fused, W wrong, C crashed`; the exit status is 1 where W or C is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx_values import count_attentions, evaluate, get_difference, get_functions, is_near
+
+ROOT = Path(__file__).resolve().parents[1]
+EXPORTERS = {"18": {"opset_version": 18, "dynamo": True}, "23": {"opset_version": 23, "dynamo": True},
+             "ts": {"opset_version": 17, "dynamo": False}}  # fmt: skip
+VOCABULARY = 97
+SCALE = 0.12  # of weights: attention is far from uniform
+SPREAD = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+SIZES = {"vocab_size": VOCABULARY, "max_position_embeddings": 64, "hidden_size": 32, "intermediate_size": 48,
+         "num_hidden_layers": 2, "num_attention_heads": 4}  # fmt: skip
+GROUPED = SIZES | {"num_key_value_heads": 2}
+IMAGE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "image_size": 16, "patch_size": 4}  # fmt: skip
+SPEECH = {"vocab_size": VOCABULARY, "d_model": 32, "num_mel_bins": 8, "max_source_positions": 16,
+          "max_target_positions": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+          "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}  # fmt: skip
+SIZES_OF_CALLS = [(2, 17), (1, 6), (3, 24)]  # batch, sequence; the first is that of the export
+TIMEOUT_S = 400
+
+
+def tokens(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
+    """Tokens and a mask, padded on the right where there is a second sequence."""
+    mask = np.ones((batch, length), np.int64)
+    mask[1:, length - length // 3 :] = 0
+    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length)), "attention_mask": mask}
+
+
+def only_tokens(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
+    """Tokens."""
+    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length))}
+
+
+def image(rng: np.random.Generator, batch: int, _: int) -> dict[str, np.ndarray]:
+    """Images."""
+    return {"pixel_values": rng.standard_normal((batch, 3, 16, 16)).astype(np.float32)}
+
+
+def spectrogram(rng: np.random.Generator, batch: int, _: int) -> dict[str, np.ndarray]:
+    """Spectrograms."""
+    return {"input_features": rng.standard_normal((batch, 8, 32)).astype(np.float32)}
+
+
+def decoder_of_states(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
+    """Tokens beside the states of an encoder."""
+    states = rng.standard_normal((batch, 16, 32)).astype(np.float32)
+    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length)),
+            "attention_mask": np.ones((batch, length), np.int64), "encoder_hidden_states": states}  # fmt: skip
+
+
+def pairs(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
+    """Sequences for an encoder and for a decoder, of one length."""
+    return tokens(rng, batch, length) | {"decoder_input_ids": rng.integers(3, VOCABULARY, (batch, length))}
+
+
+@dataclass
+class Model:
+    """A small configuration: its classes, what it is called with, and the part of the model that is exported."""
+
+    name: str
+    model: str
+    config: str
+    options: dict[str, Any]
+    inputs: Callable[[np.random.Generator, int, int], dict[str, np.ndarray]] = tokens
+    part: str = ""
+    result: str = "last_hidden_state"
+    keywords: dict[str, Any] = field(default_factory=dict)
+    attention: str = "sdpa"
+
+
+def decoder(name: str, options: dict[str, Any], **others: Any) -> Model:
+    """A model that writes."""
+    return Model(name.lower(), f"{name}ForCausalLM", f"{name}Config", options, result="logits",
+                 keywords={"use_cache": False}, **others)  # fmt: skip
+
+
+def encoder(name: str, options: dict[str, Any], **others: Any) -> Model:
+    """A model that reads."""
+    return Model(name.lower(), f"{name}Model", f"{name}Config", options, **others)
+
+
+MODELS = [
+    encoder("Bert", SIZES),
+    encoder("DistilBert", {"vocab_size": VOCABULARY, "dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4}),
+    encoder("Roberta", SIZES),
+    encoder("ModernBert", SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2}),
+    Model(
+        "gpt2",
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64},
+        result="logits",
+        keywords={"use_cache": False},
+    ),
+    decoder("Llama", GROUPED),
+    decoder("Mistral", GROUPED | {"sliding_window": 6}),
+    decoder("Qwen3", GROUPED | {"head_dim": 8}),
+    decoder("Gemma", GROUPED | {"head_dim": 8}),
+    decoder(
+        "OPT",
+        {
+            "vocab_size": VOCABULARY,
+            "hidden_size": 32,
+            "ffn_dim": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "max_position_embeddings": 64,
+            "word_embed_proj_dim": 32,
+        },
+    ),
+    decoder("Phi", GROUPED),
+    Model(
+        "t5",
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": 32,
+            "d_kv": 8,
+            "d_ff": 48,
+            "num_layers": 2,
+            "num_heads": 4,
+            "decoder_start_token_id": 0,
+        },
+        pairs,
+        result="logits",
+        keywords={"use_cache": False},
+        attention="eager",
+    ),
+    Model("whisper_encoder", "WhisperModel", "WhisperConfig", SPEECH, spectrogram, part="encoder"),
+    Model(
+        "whisper_decoder",
+        "WhisperModel",
+        "WhisperConfig",
+        SPEECH,
+        decoder_of_states,
+        part="decoder",
+        keywords={"use_cache": False},
+    ),
+    encoder("ViT", IMAGE, inputs=image),
+    Model("clip_text", "CLIPTextModel", "CLIPTextConfig", SIZES),
+    Model("clip_vision", "CLIPVisionModel", "CLIPVisionConfig", IMAGE, image),
+]
+BART = {"vocab_size": VOCABULARY, "d_model": 32, "max_position_embeddings": 64, "encoder_layers": 2,
+        "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48,
+        "decoder_ffn_dim": 48}  # fmt: skip
+MORE = [
+    Model("bert_eager", "BertModel", "BertConfig", SIZES, attention="eager"),
+    Model("llama_eager", "LlamaForCausalLM", "LlamaConfig", GROUPED, result="logits", keywords={"use_cache": False},
+          attention="eager"),
+    Model("gpt2_tokens", "GPT2LMHeadModel", "GPT2Config",
+          {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}, only_tokens,
+          result="logits", keywords={"use_cache": False}),
+    encoder("Electra", SIZES | {"embedding_size": 32}),
+    encoder("Albert", SIZES | {"embedding_size": 32}),
+    encoder("MPNet", SIZES, attention="eager"),
+    encoder("DebertaV2", SIZES, attention="eager"),
+    Model("bart", "BartForConditionalGeneration", "BartConfig", BART, pairs, result="logits",
+          keywords={"use_cache": False}),
+    decoder("Qwen2", GROUPED),
+    decoder("Phi3", GROUPED),
+    decoder("Gemma2", GROUPED | {"head_dim": 8, "sliding_window": 6, "attn_logit_softcapping": 2.0}, attention="eager"),
+    decoder("GPTNeoX", SIZES),
+    decoder("StableLm", GROUPED),
+    decoder("Olmo2", GROUPED),
+    decoder("Falcon", {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}),
+    decoder("Bloom", {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4},
+            attention="eager"),
+    encoder("Dinov2", IMAGE, inputs=image),
+    Model("siglip_vision", "SiglipVisionModel", "SiglipVisionConfig", IMAGE, image),
+    Model("siglip_text", "SiglipTextModel", "SiglipTextConfig", SIZES),
+]  # fmt: skip
+
+
+@dataclass
+class Outcome:
+    """What became of an export."""
+
+    name: str
+    attentions: int = 0
+    fused: int = 0
+    error: float = 0.0
+    problem: str = ""  # a wrong number
+    crash: str = ""
+    refusals: list[str] = field(default_factory=list)  # what stops the whole graph
+    failure: str = ""  # of the exporter
+
+    def __str__(self) -> str:
+        """A line of the report."""
+        status = self.failure or self.crash or self.problem or "; ".join(self.refusals)
+        return f"{self.name:26} {self.fused} of {self.attentions} fused  {status or f'largest error {self.error:.1e}'}"
+
+
+def make_arrays(model: Model, call: int) -> dict[str, np.ndarray]:
+    """The inputs of a call."""
+    return model.inputs(np.random.default_rng(call), *SIZES_OF_CALLS[call])
+
+
+def export(model: Model, exporter: str, dynamic: bool, path: Path) -> None:
+    """Writes the model."""
+    import torch
+    import transformers
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    configuration = getattr(transformers, model.config)(**SPREAD | model.options)
+    torch.manual_seed(0)
+    whole = getattr(transformers, model.model)._from_config(configuration, attn_implementation=model.attention).eval()
+    with torch.no_grad():
+        for x in whole.parameters():
+            x.copy_(torch.randn_like(x) * SCALE if x.dim() > 1 else x + 0.02 * torch.randn_like(x))
+    part = getattr(whole, model.part) if model.part else whole
+
+    class Call(torch.nn.Module):
+        """The part with arguments in one order and one result."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = part
+
+        def forward(self, *arguments: torch.Tensor) -> torch.Tensor:
+            named = dict(zip(names, arguments, strict=True))
+            return getattr(self.part(**named, **model.keywords), model.result)
+
+    arrays = make_arrays(model, 0)
+    names = list(arrays)
+    arguments = tuple(torch.from_numpy(x) for x in arrays.values())
+    is_text = [x.dtype == np.int64 for x in arrays.values()]
+    options: dict[str, Any] = dict(EXPORTERS[exporter], input_names=names, output_names=["result"])
+    if options["dynamo"]:
+        options |= {"external_data": False, "verbose": False, "optimize": True}
+        if dynamic:
+            batch, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", min=2, max=60)
+            options["dynamic_shapes"] = (tuple({0: batch, 1: length} if x else {0: batch} for x in is_text),)
+    elif dynamic:
+        axes = {n: {0: "batch", 1: "length"} if x else {0: "batch"} for n, x in zip(names, is_text, strict=True)}
+        options["dynamic_axes"] = axes
+    torch.onnx.export(Call().eval(), arguments, str(path), **options)
+
+
+def count_held(model: onnx.ModelProto) -> int:
+    """Attentions of a model: Attention nodes, and softmaxes."""
+    return sum(x.op_type in ("Attention", "Softmax") for x in model.graph.node)
+
+
+def get_refusals(text: str, path: Path) -> list[str]:
+    """What attnc says of the nodes that stop the whole graph; without places."""
+    lines = [x for x in text.splitlines() if "not covered" in x or "more node" in x or "error" in x]
+    lines = [re.sub(r"^.*?(node '[^']*': |error: )", "", x.replace(f"{path}: ", "")) for x in lines]
+    return [x.split(" [")[0].split("; write")[0] for x in lines] or ["no whole graph"]
+
+
+def check(attnc: Path, path: Path, model: Model, dynamic: bool, outcome: Outcome) -> None:
+    """Compiles the file and compares at each size."""
+    proto = onnx.load(path)
+    outcome.attentions = count_held(proto)
+    done = subprocess.run([attnc, path, "--emit=mlir", "--stop-after=canonicalize", "--remarks=all", "-o", "-"],
+                          capture_output=True, text=True, timeout=TIMEOUT_S)  # fmt: skip
+    if done.returncode < 0 or done.returncode > 1:
+        outcome.crash = f"attnc: exit status {done.returncode}"
+        return
+    graph = [body for name, _, body in get_functions(done.stdout) if name in (proto.graph.name, "main_graph")]
+    if done.returncode or not graph:
+        outcome.refusals = get_refusals(done.stderr, path)
+        return
+    outcome.fused = min(count_attentions(graph[0]), outcome.attentions)
+    import attn
+
+    kernel = attn.from_onnx(path, proto.graph.name, cache=False)
+    names = [x.name for x in proto.graph.input]
+    for call in range(len(SIZES_OF_CALLS) if dynamic else 1):
+        arrays = {name: x for name, x in make_arrays(model, call).items() if name in names}
+        (expected,) = evaluate(proto, arrays, ["result"])
+        found = kernel.kernel(*(arrays[x] for x in names))
+        difference = get_difference(found, expected)
+        outcome.error = max(outcome.error, difference)
+        if not is_near(difference, found):
+            outcome.problem = f"WRONG: differs by {difference:.1e} at {SIZES_OF_CALLS[call]}"
+            return
+
+
+def work(options: argparse.Namespace, model: Model, exporter: str, dynamic: bool) -> Outcome:
+    """Of one export, in this process."""
+    outcome = Outcome(f"{model.name}.{exporter}{'' if dynamic else '.fixed'}")
+    path = options.keep / f"{outcome.name}.onnx"
+    if not path.exists():
+        try:
+            export(model, exporter, dynamic, path)
+        except Exception as failure:
+            path.unlink(missing_ok=True)
+            outcome.failure = f"not exported: {type(failure).__name__}: {str(failure).strip().splitlines()[0]}"
+            return outcome
+    try:
+        check(options.tools / "attnc", path, model, dynamic, outcome)
+    except Exception as failure:
+        outcome.refusals = [f"{type(failure).__name__}: {str(failure).strip().splitlines()[0]}"]
+    return outcome
+
+
+def start(options: argparse.Namespace, name: str) -> Outcome:
+    """Of one export, in a process of its own, which may end in any way."""
+    command = [sys.executable, __file__, f"--one={name}", f"--keep={options.keep}", f"--tools={options.tools}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=2 * TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return Outcome(name, crash=f"CRASHED: no end in {2 * TIMEOUT_S} s")
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines or not lines[-1].startswith("{"):
+        return Outcome(name, crash=f"CRASHED: exit status {done.returncode}: {done.stderr.strip()[-200:]!r}")
+    return Outcome(**json.loads(lines[-1]))
+
+
+def print_end(outcomes: list[Outcome]) -> bool:
+    """What stops the models, how many each, and the counts; True where nothing is wrong."""
+    stops = Counter(reason for x in outcomes for reason in set(x.refusals))
+    for reason, count in stops.most_common():
+        print(f"  {count:3} {reason}")
+    exported = [x for x in outcomes if not x.failure]
+    wrong, crashed = sum(bool(x.problem) for x in exported), sum(bool(x.crash) for x in exported)
+    whole = sum(not (x.refusals or x.crash) for x in exported)
+    print(
+        f"{whole} of {len(exported)} compiled whole, {sum(x.fused for x in exported)} of "
+        f"{sum(x.attentions for x in exported)} attentions fused, {wrong} wrong, {crashed} crashed"
+    )
+    return not (wrong or crashed)
+
+
+def main() -> None:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="models, or how they begin")
+    parser.add_argument("--sizes", choices=("dynamic", "fixed", "both"), default="dynamic")
+    parser.add_argument("--exporters", default=",".join(EXPORTERS), help="some of 18, 23, ts, with commas")
+    parser.add_argument("--more", action="store_true", help="further models too")
+    parser.add_argument("--keep", type=Path, help="folder of the .onnx files")
+    parser.add_argument("--tools", type=Path, default=ROOT / "build/release/bin", help="folder of attnc")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    kinds = {"dynamic": [""], "fixed": [".fixed"], "both": ["", ".fixed"]}[options.sizes]
+    if options.one:
+        name, exporter, *fixed = options.one.split(".")
+        outcome = work(options, next(x for x in MODELS + MORE if x.name == name), exporter, not fixed)
+        print(json.dumps(outcome.__dict__))
+        return
+    offered = MODELS + MORE if options.more or options.names else MODELS
+    chosen = [x.name for x in offered if not options.names or x.name.startswith(tuple(options.names))]
+    if not chosen:
+        parser.error(f"expected some of {', '.join(x.name for x in MODELS + MORE)}, found {' '.join(options.names)}")
+    with tempfile.TemporaryDirectory() as folder:
+        options.keep = options.keep or Path(folder)
+        options.keep.mkdir(parents=True, exist_ok=True)
+        outcomes = []
+        for name in [f"{x}.{y}{z}" for z in kinds for x in chosen for y in options.exporters.split(",")]:
+            outcomes.append(start(options, name))
+            print(outcomes[-1], flush=True)
+    sys.exit(not print_end(outcomes))
+
+
+if __name__ == "__main__":
+    main()
