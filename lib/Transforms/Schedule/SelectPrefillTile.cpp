@@ -22,7 +22,7 @@
 using namespace mlir;
 using namespace attn;
 
-static constexpr double kProductsPerCycle = 2, kIssuedPerCycle = 4, kLatency = 5, kLoopCycles = 0.5;
+static constexpr double kLoopCycles = 0.5;
 /// More rows of K or V would compete for the same few lines of the first-level cache.
 static constexpr int64_t kMaxRowBlock = 6;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
@@ -38,12 +38,12 @@ static constexpr double kManyQueries = 4096;
 /// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
-static constexpr int64_t kLineBytes = 64;
 /// What loads and stores of tiles add to the time of their products (attn on Granite Rapids, D 128).
 static constexpr double kTileTransfers = 2.5;
 
-double attn::getStepCycles(double products, double instructions) {
-  return std::max({products / kProductsPerCycle, instructions / kIssuedPerCycle, kLatency}) + kLoopCycles;
+double attn::getStepCycles(double products, double instructions, const TargetInfo &target) {
+  return std::max({products / target.fmaPerCycle, instructions / target.issuedPerCycle, target.fmaLatency}) +
+         kLoopCycles;
 }
 
 namespace {
@@ -66,7 +66,7 @@ public:
     int64_t vectors = tile.queryTile / lanes, rest = vectors % tile.laneVectors;
     double products = vectors / tile.laneVectors * getProductCycles(tile.rowBlock, tile.laneVectors) +
                       (rest > 0 ? getProductCycles(tile.rowBlock, rest) : 0);
-    double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / kLineBytes;
+    double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / target.lineBytes;
     double cycles = tiles * (products + lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
     bool isFull = getFreeRegisters(tile.rowBlock, tile.laneVectors) == 0;
     double registerCost = target.sharesFmaPorts ? kSharedRegisterCost : kRegisterCost;
@@ -92,7 +92,7 @@ private:
     double products = rows * vectors;
     // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
-    return attn::getStepCycles(products, instructions);
+    return attn::getStepCycles(products, instructions, target);
   }
 
   const PrefillShape &shape;
@@ -111,10 +111,10 @@ double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const 
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
   int64_t pairs = shape.parts == 1 ? 1 : 2 * shape.parts; // of parts i + j <= 2, as getPartPairs has them
   double products = queryTile / lanes * (shape.headSize + shape.valueSize) * pairs;
-  double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / kLineBytes;
+  double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / target.lineBytes;
   if (shape.isPacked) // K beside V
     lines *= 2;
-  return tiles * (products / (kProductsPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
+  return tiles * (products / (target.fmaPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
                   queryTile / lanes * kSoftmaxCycles);
 }
 
