@@ -38,6 +38,8 @@ static constexpr double kManyQueries = 4096;
 /// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
+/// Lanes of f32 of a vector of NEON.
+static constexpr int64_t kQuadLanes = 4;
 /// What loads and stores of tiles add to the time of their products (attn on Granite Rapids, D 128).
 static constexpr double kTileTransfers = 2.5;
 
@@ -50,10 +52,16 @@ namespace {
 class CostModel {
 public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
-      : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)) {}
+      : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)),
+        takesLanes(target.isArm() && target.sveBits == 0 && shape.elementBytes == 4) {}
 
   /// Beside the accumulators, the vectors of Q^T and a broadcast; without FMA a product replaces a copy of the vector.
+  /// By lanes, a vector of each row of K in the place of a broadcast.
   int64_t getFreeRegisters(int64_t rows, int64_t vectors) const {
+    if (takesLanes && rows > kQuadLanes && rows % kQuadLanes != 0)
+      return -1; // their columns of V would be broadcast
+    if (takesLanes)
+      return target.vectorRegisters - rows * vectors - vectors - rows;
     return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - 1;
   }
 
@@ -91,6 +99,8 @@ private:
   double getStepCycles(double rows, double vectors) const {
     double products = rows * vectors;
     // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
+    if (takesLanes && int64_t(rows) % kQuadLanes == 0)
+      return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
     return attn::getStepCycles(products, instructions, target);
   }
@@ -98,6 +108,7 @@ private:
   const PrefillShape &shape;
   const TargetInfo &target;
   int64_t lanes;
+  bool takesLanes; ///< a multiply-add takes a lane of a vector (fmla by element)
 };
 } // namespace
 
