@@ -3,6 +3,8 @@
  * CPUID says what the processor has. XGETBV says which registers the operating system saves at a switch of threads. An
  * instruction is used only if both have it. Linux also grants the registers of tiles to processes that ask for them,
  * or refuses (Documentation/arch/x86/xstate.rst): without permission the first instruction of tiles is illegal.
+ * On 64-bit Arm, where CPUID's like is the system's alone, Linux says what a process may use in its auxiliary vector
+ * (Documentation/arch/arm64/elf_hwcaps.rst), and prctl the length of its SVE registers.
  * Built twice, as CheckArguments.c is. The only state is one integer of the object; every thread that finds it unset
  * computes the same value.
  *
@@ -14,6 +16,16 @@
 #include "attn-c/attn.h"
 #include "attn-c/attn_dispatch.h"
 
+#if defined(__aarch64__)
+/* Where the auxiliary vector has a feature; LENGTH: the length of SVE registers, of which `bit` is the vectors of 128
+ * bits. */
+typedef enum Place { HWCAP, HWCAP2, LENGTH } Place;
+
+typedef struct Feature {
+  char name[20]; /* in place: a table of pointers would need relocations */
+  uint8_t place, bit;
+} Feature;
+#else
 typedef enum Register { EAX, EBX, ECX, EDX } Register;
 /* The register state that instructions of a feature need, as bits of XCR0: x87, which XSAVE itself always has; SSE and
  * AVX; these, opmasks and the upper halves of ZMM; tile configuration and data. */
@@ -26,9 +38,16 @@ typedef struct Feature {
   uint32_t state;
 } Feature;
 
+#endif
+
 static const Feature features[] = {
+#if defined(__aarch64__)
+#define FEATURE(name, place, bit) {name, place, bit},
+#include "ArmFeatures.inc"
+#else
 #define FEATURE(name, leaf, subleaf, reg, bit, state) {name, leaf, subleaf, reg, bit, state},
 #include "ProcessorFeatures.inc"
+#endif
 #undef FEATURE
 };
 enum { NUM_FEATURES = sizeof(features) / sizeof(features[0]) };
@@ -41,6 +60,28 @@ int32_t attn_find_feature(const char *name) {
   return -1;
 }
 
+#if defined(__aarch64__)
+/* Of HWCAP. */
+#define SVE_BIT 22
+
+static void readFeatures(uint64_t found[ATTN_FEATURE_WORDS]) {
+  uint64_t words[] = {readAuxiliary(AUXILIARY_HWCAP), readAuxiliary(AUXILIARY_HWCAP2)};
+  uint32_t length = words[HWCAP] >> SVE_BIT & 1 ? readSveBytes() / 16 : 0;
+  for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)
+    found[word] = 0;
+  for (int32_t i = 0; i < NUM_FEATURES; ++i) {
+    const Feature *feature = &features[i];
+    int isThere = feature->place == LENGTH ? length == feature->bit : words[feature->place] >> feature->bit & 1;
+    found[i / 64] |= (uint64_t)isThere << i % 64;
+  }
+}
+
+/* Nothing needs to be asked for. */
+static void detectFeatures(const uint64_t needed[ATTN_FEATURE_WORDS], uint64_t found[ATTN_FEATURE_WORDS]) {
+  (void)needed;
+  readFeatures(found);
+}
+#else
 /* CPUID.1:ECX: the operating system uses XSAVE, and XGETBV exists. */
 #define OSXSAVE_BIT 27
 
@@ -82,18 +123,23 @@ static void detectFeatures(const uint64_t needed[ATTN_FEATURE_WORDS], uint64_t f
     for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)
       found[word] &= ~tiles[word];
 }
+#endif
 
 void attn_detect_features(uint64_t found[ATTN_FEATURE_WORDS]) {
   static const uint64_t all[ATTN_FEATURE_WORDS] = {UINT64_MAX, UINT64_MAX};
   detectFeatures(all, found);
 }
 
+#if defined(__aarch64__)
+int32_t attn_request_tiles(void) { return 0; }
+#else
 int32_t attn_request_tiles(void) {
   uint64_t found[ATTN_FEATURE_WORDS];
   int32_t bit = attn_find_feature("amx-tile");
   attn_detect_features(found);
   return (int32_t)(found[bit / 64] >> bit % 64 & 1);
 }
+#endif
 
 static int isSubset(const uint64_t *needed, const uint64_t *found) {
   for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)

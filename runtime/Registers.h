@@ -8,8 +8,25 @@
 #ifndef ATTN_REGISTERS_H
 #define ATTN_REGISTERS_H
 
-#include <cpuid.h>
 #include <stdint.h>
+
+#if defined(__aarch64__)
+/* Of the C library, as sys/auxv.h declares it. */
+unsigned long getauxval(unsigned long type);
+
+enum { AUXILIARY_HWCAP = 16, AUXILIARY_HWCAP2 = 26 };
+
+static uint64_t readAuxiliary(unsigned long type) { return getauxval(type); }
+
+/* Bytes of an SVE register of this thread, which prctl(PR_SVE_GET_VL) has in the lower 16 bits; 0 if the call fails. */
+static uint32_t readSveBytes(void) {
+  register long number __asm__("x8") = 167;
+  register long result __asm__("x0") = 51;
+  __asm__ volatile("svc #0" : "+r"(result) : "r"(number) : "memory");
+  return result < 0 ? 0 : (uint32_t)(result & 0xffff);
+}
+#else
+#include <cpuid.h>
 
 /* EAX, EBX, ECX and EDX of a leaf; 0 where the processor has no such leaf. */
 static int readLeaf(uint32_t leaf, uint32_t subleaf, uint32_t registers[4]) {
@@ -30,5 +47,6 @@ static long callArchPrctl(long code, long argument) {
   __asm__ volatile("syscall" : "+a"(result) : "D"(code), "S"(argument) : "rcx", "r11", "memory");
   return result;
 }
+#endif
 
 #endif /* ATTN_REGISTERS_H */

@@ -5,6 +5,7 @@
   scripts/matrix.py --count=200 --start=400 --seed=7 --jobs=4 --minimize
   scripts/matrix.py --with=grad --count=1000   only lines that have another level of the axis grad than its first
   scripts/matrix.py --target=sapphirerapids --emulator=FILE.so   what this processor lacks is emulated
+  scripts/matrix.py --target=neoverse-v2 --runner=build/arm/runner   another architecture, under qemu-user
 
 A case is one level of each axis of scripts/matrix_cases.py. The first cases are chosen so that each pair of levels that
 the parser accepts together is in one of them at least; the others are random. One case in REFUSED_EVERY breaks a rule
@@ -69,12 +70,14 @@ def judge(case: Levels, code: int, output: str) -> str:
 class Runner:
     """Runs cases with one attnc."""
 
-    def __init__(self, attnc: Path, target: str = "", emulator: Path | None = None) -> None:
-        """Takes the driver's path, the target, and the library that runs it (test/python/tile_emulator.c)."""
+    def __init__(self, attnc: Path, target: str = "", emulator: Path | None = None, runner: str = "") -> None:
+        """Takes the driver's path, the target, and the library (tile_emulator.c) or the command that runs it."""
         self.attnc = attnc
         self.options = [f"--target={target}"] if target else []
         # Idle threads that spin would take the cores of the other jobs.
         self.environment = os.environ | {"OMP_WAIT_POLICY": "passive", "LLVM_DISABLE_SYMBOLIZATION": "1"}
+        if runner:
+            self.options.append(f"--runner={runner}")
         if emulator:
             self.options.append("--emulated")
             self.environment["LD_PRELOAD"] = str(emulator.resolve())
@@ -128,13 +131,14 @@ def main() -> int:
     parser.add_argument("--attnc", type=Path, default=root / "build/release/bin/attnc")
     parser.add_argument("--target", default="", help="of the kernels (this processor)")
     parser.add_argument("--emulator", type=Path, help="a library, preloaded, that executes what the processor lacks")
+    parser.add_argument("--runner", default="", help="a command that runs another architecture, of attnc run --runner")
     parser.add_argument("--minimize", action="store_true", help="cut failures down to the smallest lines")
     parser.add_argument("--list", action="store_true", help="print the lines and run none")
     arguments = parser.parse_args()
 
     generator, runner = (
         Generator(arguments.seed, arguments.needed),
-        Runner(arguments.attnc, arguments.target, arguments.emulator),
+        Runner(arguments.attnc, arguments.target, arguments.emulator, arguments.runner),
     )
     stop = arguments.start + arguments.count
     cases = [case for _, case in zip(range(stop), generator.cases(), strict=False)][arguments.start :]

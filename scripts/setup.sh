@@ -3,6 +3,7 @@
 # libraries, the plugin. `scripts/setup.sh TARGET…` builds these targets of ninja instead: `all` is everything.
 #   --frameworks   makes build/frameworks too, an environment with PyTorch, JAX and transformers (4 minutes, 6 GB)
 #   --sass         makes build/sass too: nvdisasm, which counts of machine code need (scripts/ptxas-table.py --counts; 6 MB)
+#   --arm          installs a cross compiler and qemu-user too, and makes build/arm: what runs kernels for 64-bit Arm here
 # Each step is skipped where it is done already, so a second run takes seconds and needs no network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,6 +14,8 @@ packages=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
   libdlpack-dev libgtest-dev libbenchmark-dev python3-dev python3-venv
 )
+# What --arm adds.
+arm_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libgomp1-arm64-cross qemu-user)
 max_jobs=2
 
 # Prints the packages that are not installed.
@@ -86,19 +89,24 @@ build_release() {
 
 with_frameworks=false
 with_sass=false
+with_arm=false
 targets=()
 for argument in "$@"; do
   case "$argument" in
     --frameworks) with_frameworks=true ;;
     --sass) with_sass=true ;;
+    --arm) with_arm=true ;;
     --*)
-      echo "error: expected --frameworks, --sass or targets of ninja, found '$argument'" >&2
+      echo "error: expected --frameworks, --sass, --arm or targets of ninja, found '$argument'" >&2
       exit 2
       ;;
     *) targets+=("$argument") ;;
   esac
 done
 
+if $with_arm; then
+  packages+=("${arm_packages[@]}")
+fi
 install_packages
 make_venv build/venv plot test wheel lint mlir
 if $with_frameworks; then
@@ -106,5 +114,8 @@ if $with_frameworks; then
 fi
 if $with_sass; then
   make_venv build/sass sass
+fi
+if $with_arm; then
+  scripts/build-arm-runner.sh
 fi
 build_release "${targets[@]}"

@@ -43,6 +43,11 @@ static void initializeTargets() {
     InitializeNativeTarget();
     InitializeNativeTargetAsmPrinter();
     InitializeNativeTargetAsmParser();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
   });
 }
 
@@ -78,6 +83,9 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
       continue;
     // The vectors of kernels have the width of TargetInfo. LLVM tunes some processors for half of it and would split
     // them.
+    if (target.sveBits)
+      function.addFnAttr(
+          Attribute::getWithVScaleRangeArgs(module.getContext(), target.sveBits / 128, target.sveBits / 128));
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("min-legal-vector-width", width);
   }

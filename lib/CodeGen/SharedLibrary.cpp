@@ -83,6 +83,8 @@ Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector
   return (*output)->getBuffer().str();
 }
 
+Expected<std::string> linkAlone(StringRef object) { return linkFile(object, "o", {"-shared"}, {"-z", "noexecstack"}); }
+
 Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
   std::vector<std::string> after = {"--allow-shlib-undefined", "-z", "noexecstack"};
   // libm (a logarithm in lse) and libgcc (conversions of f16): the copies that this process uses. A program that loads

@@ -301,7 +301,7 @@ static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &
   llvm::Function *declaration = module.getFunction("attn_check_arguments");
   if (!declaration)
     return success();
-  if (llvm::Error error = linkBitcode(module, getCheckArgumentsBitcode())) {
+  if (llvm::Error error = linkBitcode(module, getCheckArgumentsBitcode(module.getTargetTriple()))) {
     diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
@@ -349,7 +349,7 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   }
   if (part == ModulePart::Variant)
     keepVariant(*result, kernels, suffix);
-  // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
+  // The check is compiled for any processor: it takes the optimiser's pipeline, not the kernel's vector attributes.
   if (failed(defineImages(*result)) || (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
     return nullptr;
   if (part == ModulePart::Whole)

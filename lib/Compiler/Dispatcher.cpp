@@ -1,6 +1,6 @@
 //===- Dispatcher.cpp - the object that chooses among kernels -------------===//
 //
-// LLVM IR for the lowest x86-64 level: constant tables (attn_dispatch.h, of GPU
+// LLVM IR for every processor of the architecture: constant tables (attn_dispatch.h, of GPU
 // kernels attn_cuda.h), the code that reads them from embedded bitcode, and small
 // functions with the names that the header declares.
 //
@@ -24,8 +24,8 @@ using namespace llvm;
 
 namespace attn {
 
-/// Features of every processor that runs 64-bit programs.
-static constexpr StringLiteral kLowestTarget = "x86-64";
+/// Below all GPUs.
+static constexpr StringLiteral kHostLevel = "x86-64";
 
 std::string getUseTargetName(StringRef prefix) { return (prefix + "_use_target").str(); }
 std::string getTargetName(StringRef prefix) { return (prefix + "_target").str(); }
@@ -54,8 +54,9 @@ public:
       defineProcessorKernels();
     if (!source.library.empty())
       defineLibraryFunctions();
+    const Triple &triple = module.getTargetTriple();
     // Linked after their callers, so functions that nobody calls stay out.
-    for (StringRef code : {getProcessorBitcode(), getLibraryBitcode(), getCheckArgumentsBitcode()})
+    for (StringRef code : {getProcessorBitcode(triple), getLibraryBitcode(triple), getCheckArgumentsBitcode(triple)})
       if (Error error = linkBitcode(module, code))
         return error;
     for (Function &function : module)
@@ -309,7 +310,8 @@ private:
 } // namespace
 
 Expected<std::string> compileDispatcher(const DispatcherSource &source) {
-  Expected<TargetInfo> target = TargetInfo::get(kLowestTarget);
+  const TargetInfo &first = source.variants.front().target;
+  Expected<TargetInfo> target = TargetInfo::get(first.gpu ? kHostLevel.str() : first.getLowestName());
   if (!target)
     return target.takeError();
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(*target);

@@ -76,9 +76,10 @@ Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *vari
   return entry;
 }
 
-/// Makes it code for any x86-64, whatever the target of the rest of the module. No function of the rest may inline it.
-static void setLowestTarget(Function &function) {
-  function.addFnAttr("target-cpu", "x86-64");
+/// Makes it code for any processor of the architecture, whatever the target of the rest of the module. No function of
+/// the rest may inline it.
+static void setLowestTarget(Function &function, const TargetInfo &lowest) {
+  function.addFnAttr("target-cpu", lowest.cpu);
   function.addFnAttr("target-features", "");
   function.addFnAttr(Attribute::NoInline);
 }
@@ -115,12 +116,13 @@ Error addProcessorCheck(Module &module, const TargetInfo &target, ArrayRef<Kerne
   for (const Kernel &kernel : kernels)
     if (hasEntry(kernel))
       guardCheckedEntry(module, kernel, variants);
-  if (Error error = linkBitcode(module, getProcessorBitcode()))
+  if (Error error = linkBitcode(module, getProcessorBitcode(module.getTargetTriple())))
     return error;
+  TargetInfo lowest = cantFail(TargetInfo::get(target.getLowestName()));
   for (Function &function : module) {
     if (function.isDeclaration() || others.contains(&function))
       continue;
-    setLowestTarget(function);
+    setLowestTarget(function, lowest);
     if (function.getName().starts_with("attn_"))
       function.setLinkage(GlobalValue::InternalLinkage);
   }

@@ -25,7 +25,7 @@ llvm::Constant *createVariantTable(llvm::Module &module, llvm::ArrayRef<Variant>
 llvm::Function *guardCheckedEntry(llvm::Module &module, const Kernel &kernel, llvm::Constant *variants);
 
 /// The checked entries of a module for one target refuse a processor that lacks a feature of it, by code that runs on
-/// any x86-64.
+/// any processor of the architecture.
 llvm::Error addProcessorCheck(llvm::Module &module, const TargetInfo &target, llvm::ArrayRef<Kernel> kernels);
 
 } // namespace attn

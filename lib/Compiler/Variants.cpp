@@ -6,10 +6,15 @@
 
 #include "attn-c/attn.h"
 #include "attn-c/attn_dispatch.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace llvm;
@@ -32,8 +37,47 @@ static constexpr StringLiteral kNeverUsed[] = {
     "sha",        "sha512",   "shstk",      "sm3",       "sm4",     "tsxldtrk", "uintr",    "usermsr",   "vaes",
     "vpclmulqdq", "waitpkg",  "wbnoinvd",   "widekl",    "xsave",   "xsavec",   "xsaveopt", "xsaves"};
 
+/// The same of 64-bit Arm. The only atomic accesses are those of aligned words, which need no lse2.
+static constexpr StringLiteral kNeverUsedByArm[] = {
+    "aes",  "am",      "amvs",  "brbe",    "bti",     "ccdp",     "ccidx",        "ccpp",  "clrbhb",   "CONTEXTIDREL2",
+    "crc",  "crypto",  "dit",   "ecv",     "el2vmsa", "el3",      "ete",          "fgt",   "fp-armv8", "fpac",
+    "hbc",  "hcx",     "lor",   "ls64",    "lse2",    "mec",      "mpam",         "mte",   "nmi",      "nv",
+    "pan",  "pan-rwv", "pauth", "perfmon", "predres", "rand",     "ras",          "rasv2", "rme",      "sb",
+    "sel2", "sha2",    "sm4",   "spe",     "spe-eef", "specres2", "specrestrict", "ssbs",  "tlb-rmi",  "tracev8.4",
+    "trbe", "uaops",   "vh",    "wfxt",    "xs"};
+
+/// Features of 64-bit Arm in the numbering of its runtime's table.
+static constexpr StringLiteral kArmFeatures[] = {
+#define FEATURE(name, place, bit) name,
+#include "../../runtime/ArmFeatures.inc"
+#undef FEATURE
+};
+
+/// The bit of a feature, as attn_find_feature in the runtime of the target's architecture has it; -1 if there is none.
+static int32_t findFeature(const TargetInfo &target, StringRef name) {
+  if (!target.isArm())
+    return attn_find_feature(name.str().c_str());
+  const auto *found = find(kArmFeatures, name);
+  return found == std::end(kArmFeatures) ? -1 : found - kArmFeatures;
+}
+
+/// All extensions that LLVM may use for an Arm target, and the length of its SVE registers.
+static StringMap<bool> getArmFeatures(const TargetInfo &target) {
+  StringMap<bool> all;
+  std::unique_ptr<TargetMachine> machine = cantFail(createTargetMachine(target));
+  for (const AArch64::ExtensionInfo &extension : AArch64::Extensions)
+    if (StringRef feature = extension.PosTargetFeature;
+        !feature.empty() && machine->getMCSubtargetInfo()->checkFeatures(feature.str()))
+      all[feature.ltrim('+')] = true;
+  if (target.sveBits)
+    all["sve" + std::to_string(target.sveBits)] = true;
+  return all;
+}
+
 /// All features that LLVM may use for a target: those of its processor with all that they imply, then its own list.
 static StringMap<bool> getFeatures(const TargetInfo &target) {
+  if (target.isArm())
+    return getArmFeatures(target);
   StringMap<bool> all;
   SmallVector<StringRef> listed;
   if (X86::parseArchX86(target.cpu, /*Only64Bit=*/true) != X86::CK_None)
@@ -61,9 +105,10 @@ Variant createVariant(TargetInfo target) {
   if (variant.target.gpu)
     return variant;
   for (const auto &[name, isEnabled] : getFeatures(variant.target)) {
-    if (!isEnabled || is_contained(kAlwaysThere, name) || is_contained(kNeverUsed, name))
+    bool isNeverUsed = variant.target.isArm() ? is_contained(kNeverUsedByArm, name) : is_contained(kNeverUsed, name);
+    if (!isEnabled || is_contained(kAlwaysThere, name) || isNeverUsed)
       continue;
-    int32_t bit = attn_find_feature(name.str().c_str());
+    int32_t bit = findFeature(variant.target, name);
     if (bit < 0)
       variant.untested.push_back(name.str());
     else
@@ -97,6 +142,9 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
       if (other.target.gpu.has_value() != variant.target.gpu.has_value())
         return createStringError("expected processors or GPUs alone in a list of targets, found '" + other.target.name +
                                  "' and '" + name + "'; compile GPU kernels by a call of their own");
+      else if (!variant.target.gpu && Triple(other.target.triple) != Triple(variant.target.triple))
+        return createStringError("expected targets of one architecture in a list, found '" + other.target.name +
+                                 "' and '" + name + "'; compile each architecture by a call of its own");
       else if ((!variant.target.gpu && other.features == variant.features) || other.suffix == variant.suffix)
         return createStringError("expected targets of different features, found '" + other.target.name + "' and '" +
                                  name + "'; leave one out");
@@ -114,6 +162,9 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
 Error checkProcessor(const TargetInfo &target) {
   if (target.gpu || target.name == "host")
     return Error::success();
+  if (target.isArm())
+    return createStringError("expected a target that this machine runs, found '" + target.name +
+                             "', which is 64-bit Arm; compile it to an object, or run it by attnc run --runner");
   Variant variant = createVariant(target);
   attn_variant described{};
   described.name = variant.target.name.c_str();

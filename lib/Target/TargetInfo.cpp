@@ -1,15 +1,17 @@
-//===- TargetInfo.cpp - facts of x86-64 processors and GPUs  ------------------------===//
+//===- TargetInfo.cpp - facts of processors and GPUs -------------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "attn/Target/TargetInfo.h"
+#include "ArmTarget.h"
 #include "attn-c/attn_dispatch.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include <unistd.h>
 
@@ -17,8 +19,10 @@ using namespace llvm;
 
 namespace attn {
 
+static constexpr StringLiteral kX86Triple = "x86_64-unknown-linux-gnu";
+
 StringRef TargetInfo::getKnownNames() {
-  return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90 sm_90a";
+  return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90 sm_90a aarch64-linux-gnu";
 }
 
 /// Vector facts follow from the features alone.
@@ -107,13 +111,15 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
   if (name.starts_with("sm_"))
     return createStringError("no kernels for target '" + name +
                              "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a");
+  if (isArmName(name))
+    return getArmTarget(name);
   if (name == "host") {
     target = getHost();
   } else {
     X86::CPUKind kind = X86::parseArchX86(name, /*Only64Bit=*/true);
     if (kind == X86::CK_None)
       return createStringError("unknown target '" + name + "', expected one of " + getKnownNames() +
-                               ", or an x86-64 processor that LLVM knows, as znver5");
+                               ", or an x86-64 or 64-bit Arm processor that LLVM knows, as znver5 or neoverse-v2");
     target.name = target.cpu = name.str();
     SmallVector<StringRef> features;
     X86::getFeaturesForCPU(name, features);
@@ -129,8 +135,12 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
         enabled.insert(feature);
     deriveFacts(target, enabled);
   }
-  target.triple = "x86_64-unknown-linux-gnu";
+  target.triple = kX86Triple.str();
   return target;
 }
+
+bool TargetInfo::isArm() const { return Triple(triple).isAArch64(); }
+
+std::string TargetInfo::getLowestName() const { return isArm() ? triple : "x86-64"; }
 
 } // namespace attn

@@ -71,9 +71,9 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
   return result;
 }
 
-llvm::SmallVector<TargetInfo> attn::test::getExecutableTargets() {
+llvm::SmallVector<TargetInfo, 4> attn::test::getExecutableTargets() {
   TargetInfo host = llvm::cantFail(TargetInfo::get("host"));
-  llvm::SmallVector<TargetInfo> targets;
+  llvm::SmallVector<TargetInfo, 4> targets;
   for (llvm::StringRef name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     TargetInfo target = llvm::cantFail(TargetInfo::get(name));
     if (target.vectorBits <= host.vectorBits)

@@ -40,7 +40,7 @@ private:
 };
 
 /// The targets whose code this processor runs: every level up to its own, and "host".
-llvm::SmallVector<TargetInfo> getExecutableTargets();
+llvm::SmallVector<TargetInfo, 4> getExecutableTargets();
 
 } // namespace attn::test
 

@@ -83,12 +83,13 @@ TEST(TargetInfo, CodeGeneratorTakesEveryLevel) {
 }
 
 TEST(TargetInfo, UnknownNames) {
-  for (llvm::StringRef name : {"", "x86-64-v5", "X86-64", "host ", "i686", "cortex-a76", "generic"}) {
+  for (llvm::StringRef name : {"", "x86-64-v5", "X86-64", "host ", "i686", "cortex-m4", "generic"}) {
     llvm::Expected<TargetInfo> target = TargetInfo::get(name);
     ASSERT_FALSE(bool(target)) << name.str();
     EXPECT_EQ(llvm::toString(target.takeError()),
               "unknown target '" + name.str() + "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " +
-                  "sm_80 sm_86 sm_89 sm_90 sm_90a, or an x86-64 processor that LLVM knows, as znver5");
+                  "sm_80 sm_86 sm_89 sm_90 sm_90a aarch64-linux-gnu, or an x86-64 or 64-bit Arm processor that LLVM " +
+                  "knows, as znver5 or neoverse-v2");
   }
 }
 
@@ -101,9 +102,34 @@ TEST(TargetInfo, UnknownGpus) {
 TEST(TargetInfo, KnownNamesAreKnown) {
   llvm::SmallVector<llvm::StringRef> names;
   TargetInfo::getKnownNames().split(names, ' ');
-  EXPECT_EQ(names.size(), 10u);
+  EXPECT_EQ(names.size(), 11u);
   for (llvm::StringRef name : names)
     EXPECT_EQ(getTarget(name).name, name);
+}
+
+TEST(TargetInfo, Arm) {
+  for (const char *name : {"aarch64-linux-gnu", "armv8.2-a", "neoverse-n1", "neoverse-v2", "apple-m1", "grace",
+                           "aarch64-linux-gnu:cortex-a76", "neoverse-v1+nosve"}) {
+    TargetInfo target = getTarget(name);
+    EXPECT_EQ(target.name, name);
+    EXPECT_EQ(target.triple, "aarch64-unknown-linux-gnu") << name;
+    EXPECT_TRUE(target.isArm());
+    EXPECT_EQ(target.vectorBits, 128u) << name;
+    EXPECT_EQ(target.sveBits, 0u) << name;
+    EXPECT_EQ(target.vectorRegisters, 32u);
+    EXPECT_TRUE(target.hasFma);
+  }
+  EXPECT_EQ(getTarget("aarch64-linux-musl:neoverse-v2").triple, "aarch64-unknown-linux-musl");
+  EXPECT_EQ(getTarget("neoverse-n1").fmaPerCycle, 2);
+  EXPECT_EQ(getTarget("neoverse-v2").fmaPerCycle, 4);
+  EXPECT_TRUE(getTarget("neoverse-v2").hasBf16Matrices);
+  EXPECT_TRUE(getTarget("neoverse-v2").hasByteMatrices);
+  EXPECT_FALSE(getTarget("neoverse-n1").hasBf16Matrices);
+  EXPECT_EQ(getTarget("apple-m1").lineBytes, 128);
+  EXPECT_EQ(getTarget("neoverse-v1+sve256").vectorBits, 256u);
+  EXPECT_EQ(getTarget("a64fx").sveBits, 512u);
+  EXPECT_EQ(getTarget("a64fx+nosve").vectorBits, 128u);
+  EXPECT_FALSE(getTarget("x86-64-v4").isArm());
 }
 
 // The compiler that built this test knows what x86-64 has at least; the processor says the rest itself.

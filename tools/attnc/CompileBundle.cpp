@@ -71,6 +71,9 @@ int driver::compileBundle(const BundleCommand &command) {
   Expected<std::vector<Variant>> variants = getVariants(command.targets);
   if (!variants)
     return reportError(variants.takeError());
+  if (command.emit == EmitKind::Shared)
+    if (Error error = checkShared(variants->front().target))
+      return reportError(std::move(error));
   Expected<std::vector<BundleSource>> sources = readSources(command);
   if (!sources)
     return reportError(sources.takeError());

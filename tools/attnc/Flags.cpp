@@ -39,8 +39,9 @@ cl::list<std::string> problems("problem", cl::desc("a problem line (docs/Using.m
                                inRun, inBench, inTune, inCategory);
 cl::opt<std::string>
     target("target",
-           cl::desc("host (default), x86-64, x86-64-v2, -v3, -v4, a processor's name, or a GPU: sm_80, sm_86, sm_89, "
-                    "sm_90, sm_90a; to compile, also several processors or several GPUs separated by commas, for one "
+           cl::desc("host (default), x86-64, x86-64-v2, -v3, -v4, aarch64-linux-gnu, a processor's name, or a GPU: "
+                    "sm_80, sm_86, sm_89, sm_90, sm_90a; to compile, also several processors or several GPUs separated "
+                    "by commas, for one "
                     "object that chooses by CPUID or by the device"),
            cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
@@ -120,6 +121,9 @@ cl::opt<bool> timed("time", cl::desc("print the time of a call as well"), inRun,
 cl::opt<bool> emulated("emulated", cl::desc("run although the processor lacks features: tiles trap, vectors are split"),
                        inRun, cl::Hidden, inCategory);
 
+cl::opt<std::string> runner("runner", cl::desc("a command that runs kernels of another processor, as build/arm/runner"),
+                            cl::value_desc("COMMAND"), inRun, inCategory);
+
 // attnc bench
 cl::opt<std::string> problemFile("problems",
                                  cl::desc("a file of problem lines; to compile, a library of their kernels"),
@@ -154,8 +158,9 @@ std::vector<KernelName> kernelNames;
 Error checkFlags() {
   if (Error error = checkOptions(kCommands, category))
     return error;
-  for (const cl::opt<std::string> *option : {&target, &schedule, &tuned, &dumpPhases, &output, &stopAfter, &header,
-                                             &manifest, &cName, &ptxas, &cudaDriver, &kernelName, &problemFile})
+  for (const cl::opt<std::string> *option :
+       {&target, &schedule, &tuned, &dumpPhases, &output, &stopAfter, &header, &manifest, &cName, &ptxas, &cudaDriver,
+        &kernelName, &problemFile, &runner})
     if (option->getNumOccurrences() > 0 && option->empty())
       return createStringError("expected a value of " + Twine(option->ArgStr.size() > 1 ? "--" : "-") + option->ArgStr +
                                ", found none; write one, or leave it out");
@@ -173,6 +178,10 @@ Error checkFlags() {
     return createStringError("expected --time with --seconds, found --seconds alone");
   if (parallel == Parallel::None && threads > 1)
     return createStringError("expected --threads=1 with --parallel=none, found " + Twine(threads));
+  if (!runner.empty() && (timed || emulated))
+    return createStringError(
+        "expected --runner without --time and --emulated, found both; a runner's time says nothing "
+        "of a processor's");
   Expected<TargetInfo> facts = TargetInfo::get(target);
   if (facts && facts->gpu && timed)
     return createStringError("expected a processor as target of --time, found '" + target +
@@ -181,6 +190,11 @@ Error checkFlags() {
   if (facts && facts->gpu && benchCommand && takesProcessors)
     return createStringError("expected a processor as target of --unfused, --ceilings and --roofline, found '" +
                              target + "'; leave them out");
+  if (facts && facts->isArm() && (benchCommand || tuneCommand))
+    return createStringError("expected a target that this machine runs with attnc bench and attnc tune, found '" +
+                             target +
+                             "', which is 64-bit Arm; compile it with --emit=asm for llvm-mca, or run it by attnc run "
+                             "--runner");
   if (!facts)
     consumeError(facts.takeError()); // it is said where the target is used
   if (!tuned.empty()) {

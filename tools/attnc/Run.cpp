@@ -173,8 +173,8 @@ static int runAll(const RunCommand &command, const LoadedKernel &loaded, const L
 }
 
 int driver::run(const RunCommand &command) {
-  Expected<LoadedKernel> kernel =
-      LoadedKernel::compile(command.source, command.options, command.kernel, errs(), command.isEmulated);
+  Expected<LoadedKernel> kernel = LoadedKernel::compile(command.source, command.options, command.kernel, errs(),
+                                                        command.isEmulated, command.runner);
   if (!kernel)
     return reportError(kernel.takeError());
   ArrayRef<Kernel> kernels = kernel->getKernels();

@@ -194,6 +194,7 @@ int runRun() {
                       {inputs, seed, *given, /*fullLengths=*/false, /*uniformRows=*/true},
                       outputs,
                       check,
+                      runner,
                       emulated,
                       timed,
                       seconds});

@@ -43,6 +43,7 @@ struct RunCommand {
   ArgumentOptions arguments;
   std::vector<std::string> outputs;
   bool check = false;
+  std::string runner;      ///< a command that runs the kernel (../common/Runner.h); empty for this process
   bool isEmulated = false; ///< something preloaded does what the processor lacks
   bool isTimed = false;    ///< more calls, which take `seconds`
   double seconds = 1.0;
@@ -81,6 +82,8 @@ int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int tune(const TuneCommand &command);
 
+/// Refuses targets whose shared libraries cannot be linked here.
+llvm::Error checkShared(const TargetInfo &target);
 /// A macro name from a file name, which no kernel can have: include/my-kernel.h → ATTN_MY_KERNEL_H.
 std::string getGuard(llvm::StringRef path);
 /// Writes all texts to their paths, or none; an empty path is left out, and that of the source is refused. Returns the

@@ -43,15 +43,17 @@ llvm::Expected<std::shared_ptr<const TunedFile>> readTuned(llvm::StringRef file,
 CompileOptions applyTuned(const Source &source, CompileOptions options);
 
 class StridedViews;
+class Runner;
 
 /// A kernel in memory, ready to be called.
 class LoadedKernel {
 public:
   /// Compiles the source and loads the kernel of that name (empty: the only one, or the first). Refuses a target whose
-  /// instructions this processor lacks, unless they are emulated.
+  /// instructions this processor lacks, unless they are emulated, or a runner runs it (Runner.h).
   static llvm::Expected<LoadedKernel> compile(const Source &source, const CompileOptions &options,
                                               llvm::StringRef kernel = "",
-                                              llvm::raw_ostream &diagnostics = llvm::errs(), bool isEmulated = false);
+                                              llvm::raw_ostream &diagnostics = llvm::errs(), bool isEmulated = false,
+                                              llvm::StringRef runner = "");
   const Kernel &getDescription() const { return description; }
   /// All kernels of the source, in its order.
   llvm::ArrayRef<Kernel> getKernels() const { return *kernels; }
@@ -69,12 +71,14 @@ public:
 
 private:
   LoadedKernel() = default;
+  llvm::Error callRunner(llvm::ArrayRef<DLTensor> tensors) const;
   llvm::Error callOnDevice(llvm::ArrayRef<NpyArray> arguments) const;
 
   Kernel description;
   std::shared_ptr<const std::vector<Kernel>> kernels;
   bool isGpu = false;
   std::shared_ptr<LoadedObject> object;
+  std::shared_ptr<Runner> runner; ///< or this one
   void *entry = nullptr, *workspaceEntry = nullptr;
 };
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Runner.h"
 #include "StridedViews.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Bundle.h"
@@ -40,7 +41,7 @@ static bool lacksVectors(StringRef target) {
 }
 
 Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &given, StringRef name,
-                                             raw_ostream &diagnostics, bool isEmulated) {
+                                             raw_ostream &diagnostics, bool isEmulated, StringRef runner) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
@@ -49,19 +50,30 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
-  if (!isEmulated)
+  if (!runner.empty() && (*compiler)->getTarget().gpu)
+    return createStringError("expected a processor as target of --runner, found '" + options.target + "'");
+  if (runner.empty() && (!isEmulated || (*compiler)->getTarget().isArm()))
     if (Error error = checkProcessor((*compiler)->getTarget()))
       return error;
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  Expected<std::string> object = (*compiler)->emit(FileKind::Object, ModulePart::ForThisProcess);
+  LoadedKernel all;
+  all.kernels = std::make_shared<const std::vector<Kernel>>((*compiler)->getKernels());
+  StringRef first = name.empty() && !all.kernels->empty() ? StringRef(all.kernels->front().name) : name;
+  Expected<std::string> object =
+      (*compiler)->emit(FileKind::Object, runner.empty() ? ModulePart::ForThisProcess : ModulePart::Whole);
   if (!object)
     return object.takeError();
+  if (!runner.empty()) {
+    Expected<std::shared_ptr<Runner>> created = Runner::create(runner, *object);
+    if (!created)
+      return created.takeError();
+    all.runner = std::move(*created);
+    return all.getKernel(first);
+  }
   Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
   if (!loaded)
     return loaded.takeError();
-  LoadedKernel all;
-  all.kernels = std::make_shared<const std::vector<Kernel>>((*compiler)->getKernels());
   all.object = std::move(*loaded);
   all.isGpu = (*compiler)->getTarget().gpu.has_value();
   if (!all.isGpu) {
@@ -69,7 +81,7 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
     action.sa_handler = reportWrongProcessor;
     sigaction(SIGILL, &action, nullptr);
   }
-  return all.getKernel(name.empty() && !all.kernels->empty() ? all.kernels->front().name : name);
+  return all.getKernel(first);
 }
 
 Expected<LoadedKernel> LoadedKernel::getKernel(StringRef name) const {
@@ -86,6 +98,8 @@ Expected<LoadedKernel> LoadedKernel::getKernel(StringRef name) const {
   }
   LoadedKernel kernel = *this;
   kernel.description = *found;
+  if (runner)
+    return kernel;
   Expected<void *> entry = object->lookup(getCheckedName(found->name));
   if (!entry)
     return entry.takeError();
@@ -115,6 +129,17 @@ std::vector<DLTensor> LoadedKernel::describe(ArrayRef<NpyArray> arguments) const
   return tensors;
 }
 
+Error LoadedKernel::callRunner(ArrayRef<DLTensor> tensors) const {
+  SmallVector<bool> outputs;
+  for (const KernelArgument &argument : description.arguments)
+    outputs.push_back(argument.isOutput);
+  Expected<std::pair<int32_t, std::string>> answer = runner->call(getCheckedName(description.name), tensors, outputs);
+  if (!answer)
+    return answer.takeError();
+  return answer->first == 0 ? Error::success()
+                            : createStringError(Twine("kernel '") + description.name + "' refused: " + answer->second);
+}
+
 Error LoadedKernel::call(ArrayRef<NpyArray> arguments, const StridedViews *views) const {
   if (isGpu)
     return callOnDevice(arguments);
@@ -122,6 +147,8 @@ Error LoadedKernel::call(ArrayRef<NpyArray> arguments, const StridedViews *views
   std::vector<DLTensor> tensors = describe(arguments);
   if (views)
     views->apply(tensors);
+  if (runner)
+    return callRunner(tensors);
   SmallVector<const DLTensor *> pointers;
   for (const DLTensor &tensor : tensors)
     pointers.push_back(&tensor);

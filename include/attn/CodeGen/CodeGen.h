@@ -49,6 +49,10 @@ llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &tar
 /// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path.
 llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, bool needsRuntime);
 
+/// A shared library that depends on none: whoever loads it has libm and the parallel loop, where it needs them. For any
+/// architecture.
+llvm::Expected<std::string> linkAlone(llvm::StringRef object);
+
 /// One relocatable object of several. Hidden symbols are resolved among them and are local to the result.
 llvm::Expected<std::string> mergeObjects(llvm::ArrayRef<std::string> objects);
 

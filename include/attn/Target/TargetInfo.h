@@ -39,10 +39,16 @@ struct TargetInfo {
   std::string features; ///< LLVM feature string, "+avx2,+fma"
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
+  /// Bits of the SVE registers that vectors are held in, which the processor must have set exactly; 0 where vectors are
+  /// of another kind, as NEON's are.
+  unsigned sveBits = 0;
   bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
   /// Multiply-adds of whole vectors take the ports of all other vector code, so that a softmax beside them costs twice
   /// what it costs where adds and shifts have ports of their own (Intel's servers since Sapphire Rapids).
   bool sharesFmaPorts = false;
+  /// Multiply-adds of vectors that begin in a cycle, cycles until the sum of one is there, instructions of any kind
+  /// that begin in a cycle.
+  double fmaPerCycle = 2, fmaLatency = 5, issuedPerCycle = 4;
   bool hasHalf = false; ///< widens f16 in one instruction
   /// Rate of vdpbf16ps, which sums products of pairs of bf16, relative to f32 multiply-adds; 0 if the target lacks it.
   /// It depends on the processor, not on the width of the type: below 1 it is better to widen.
@@ -52,15 +58,16 @@ struct TargetInfo {
   /// Limits of kernels that use it. Rows are multiples of kByteDotColumns bytes, the part of a register that shuffles
   /// stay in. A sum has at most kMaxByteDotSum products of 16 by 8 bits, as many as an i32 holds.
   static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
+  /// Multiplies 2 x 4 by 4 x 2 bf16, and 2 x 8 by 8 x 2 bytes, in one instruction (bfmmla; smmla). No kernel does yet.
+  bool hasBf16Matrices = false, hasByteMatrices = false;
   /// Rate of tdpbf16ps, which multiplies tiles of 16 rows by 32 bf16, relative to f32 multiply-adds; 0 if the target
   /// lacks it. A process must ask its operating system for the tiles before it uses them; a host that refuses has none.
   double tileRate = 0;
   bool hasTiles() const { return tileRate > 0; }
   static constexpr int64_t kTileRows = 16, kTileDepth = 32;
-  /// Ways of the first-level data cache: each of its 64 sets has so many lines of 64 bytes. 8 up to Skylake and Zen 4,
-  /// 12 since.
-  int64_t l1Ways = 8;
-  static constexpr int64_t kL1Sets = 64, kLineBytes = 64;
+  /// The first-level data cache: each of its sets has so many lines, its ways. On x86-64 8 ways up to Skylake and Zen
+  /// 4, 12 since.
+  int64_t l1Sets = 64, l1Ways = 8, lineBytes = 64;
   int64_t l2Bytes = 512 * 1024;
   /// Decode kernels prefetch K and V into the second-level cache, also where they read these line by line. Otherwise
   /// they prefetch into the first-level cache, and leave line by line reads to the hardware. This takes 8 to 28 % less
@@ -73,9 +80,15 @@ struct TargetInfo {
   unsigned getLanes(unsigned elementBits) const { return vectorBits / elementBits; }
 
   /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4"), a processor that LLVM
-  /// knows ("znver5"), or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"). The error says which names are
-  /// known.
+  /// knows ("znver5"), 64-bit Arm by its triple ("aarch64-linux-gnu"), an architecture ("armv8.2-a") or a processor
+  /// ("neoverse-v2"), both as "aarch64-linux-gnu:neoverse-v2", with features as "neoverse-v1+sve256" and
+  /// "neoverse-v2+nosve", or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"). The error says which names
+  /// are known.
   static llvm::Expected<TargetInfo> get(llvm::StringRef name);
+
+  bool isArm() const;
+  /// The target whose code every processor of the architecture and system of this one runs.
+  std::string getLowestName() const;
 
   /// The names that documentation and errors list.
   static llvm::StringRef getKnownNames();

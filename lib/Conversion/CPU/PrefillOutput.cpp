@@ -10,6 +10,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
+/// Keys of a step of a loop by lanes.
+static constexpr int64_t kStepsAtOnce = 2;
+
 void attn::cpu::emitOutput(const PrefillTile &t, Value column, int64_t rows, const LaneBlock &block) {
   VectorBuilder &vb = t.vb;
   Values columns, lanes;
@@ -47,6 +50,16 @@ void attn::cpu::emitOutput(const PrefillTile &t, Value column, int64_t rows, con
   Value depth = t.keyCount;
   if (usesPairs(t))
     depth = vb.divide(vb.add(t.keyCount, 1), 2);
+  if (takesLanes(t, t.value, getNumBatch(t) + 3) && rows % kQuadLanes == 0) {
+    std::optional<int64_t> constant = getConstantIntValue(t.numKeys);
+    return storeOutput(emitLaneKernel(
+        vb, rows, block.vectors, depth, init, /*isAlongDepth=*/false,
+        [&](int64_t row, Value keyIndex) {
+          return vb.load(t.value.memref, at(t, t.value, {}, keyIndex, {}, columns[row]));
+        },
+        [&](Value keyIndex, int64_t v) { return vb.load(t.scores, {keyIndex, lanes[v]}); },
+        constant && *constant % kStepsAtOnce == 0 ? kStepsAtOnce : 1));
+  }
   storeOutput(emitProducts(
       t, rows, block, depth, init,
       [&](int64_t row, Value keyIndex) -> Value {

@@ -32,6 +32,13 @@ static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock
     Value tanh = math::TanhOp::create(vb.b, vb.loc, arith::AddFOp::create(vb.b, vb.loc, q, k));
     return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
   };
+  if (takesLanes(t, t.key, getNumBatch(t) + 2) && t.sizes.head % kQuadLanes == 0)
+    return emitLaneKernel(
+        vb, rows, block.vectors, vb.index(t.sizes.head), Values(rows * block.vectors, vb.splat(0)),
+        /*isAlongDepth=*/true,
+        [&](int64_t row, Value d) { return vb.load(t.key.memref, at(t, t.key, {}, keys[row], d, {})); },
+        [&](Value d, int64_t v) { return vb.load(t.query.memref, at(t, t.query, getLane(t, block, v), {}, d, {})); },
+        kQuadLanes);
   return emitProducts(
       t, rows, block, vb.index(usesPairs(t) ? t.sizes.head / 2 : t.sizes.head),
       Values(rows * block.vectors, vb.splat(0)),

@@ -118,6 +118,12 @@ Values emitProducts(const PrefillTile &t, int64_t rows, const LaneBlock &block, 
                     mlir::ValueRange init, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                     llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine addScore = {});
 
+/// True where multiply-adds take lanes of this operand, K or V: f32 whose elements of `position` lie side by side.
+inline bool takesLanes(const PrefillTile &t, const Operand &operand, unsigned position) {
+  return takesLanes(t.vb.target) && t.vb.elementType.isF32() && !usesPairs(t) && !usesTiles(t) && !t.scoreWeight &&
+         mlir::getElementTypeOrSelf(operand.memref.getType()).isF32() && operand.isInnermost(position);
+}
+
 // The operands of tile instructions: rows of K, pairs of Q, columns of V, of all parts.
 mlir::Value getKeyMatrix(const PrefillTile &t);
 mlir::Value getQueryMatrix(const PrefillTile &t);

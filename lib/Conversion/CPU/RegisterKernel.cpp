@@ -34,6 +34,34 @@ Values attn::cpu::emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t ve
   });
 }
 
+Values attn::cpu::emitLaneKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, Value depth, ValueRange init,
+                                 bool isAlongDepth, function_ref<Value(int64_t, Value)> quadAt,
+                                 function_ref<Value(Value, int64_t)> vectorAt, int64_t unroll) {
+  constexpr int64_t quad = kQuadLanes;
+  return vb.loop(vb.index(0), depth, unroll, init, [&](Value first, ValueRange carried) {
+    Values acc(carried), quads;
+    for (int64_t step = 0; step < unroll; ++step) {
+      Value k = vb.add(first, step);
+      if (!isAlongDepth || step % quad == 0) {
+        quads.clear();
+        for (int64_t row = 0; row < rows; row += isAlongDepth ? 1 : quad)
+          quads.push_back(quadAt(row, k));
+      }
+      Values operands;
+      for (int64_t v = 0; v < vectors; ++v)
+        operands.push_back(vectorAt(k, v));
+      for (int64_t row = 0; row < rows; ++row) {
+        int64_t lane = isAlongDepth ? step % quad : row % quad;
+        Value source = quads[isAlongDepth ? row : row / quad];
+        Value scalar = vector::ShuffleOp::create(vb.b, vb.loc, source, source, {lane, lane, lane, lane});
+        for (int64_t v = 0; v < vectors; ++v)
+          acc[row * vectors + v] = vb.multiplyAdd(scalar, operands[v], acc[row * vectors + v]);
+      }
+    }
+    return acc;
+  });
+}
+
 Values attn::cpu::forEachBlock(VectorBuilder &vb, OpFoldResult count, int64_t block, ValueRange init,
                                function_ref<Values(Value, int64_t, ValueRange)> body) {
   Values state(init);

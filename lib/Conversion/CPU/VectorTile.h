@@ -162,6 +162,17 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                           llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine combine = {});
 
+/// Lanes of f32 of a vector of NEON, of which a multiply-add takes one as a factor (fmla by element).
+constexpr int64_t kQuadLanes = 4;
+inline bool takesLanes(const TargetInfo &target) { return target.isArm() && target.sveBits == 0; }
+
+/// The same where kQuadLanes scalars are one load and each multiply-add takes a lane of it (takesLanes): so
+/// many steps of k of a row where `isAlongDepth`, or so many rows at each k. `quadAt(r, k)` loads them. A step of the
+/// loop is `unroll` of k, which divides the depth.
+Values emitLaneKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value depth, mlir::ValueRange init,
+                      bool isAlongDepth, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> quadAt,
+                      llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, int64_t unroll);
+
 /// sums = left right by a tile instruction, or sums += left right where `isAdded`: `left` holds rows of bf16, `right`
 /// pairs of them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp).
 /// With `parts`, the rows of one part of all elements lie below those of another.

@@ -152,8 +152,8 @@ double attn::getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &t
   auto getBlockCycles = [&](int64_t blockRows) {
     double products = blockRows * keys, loads = keys * (isWidened ? 2 : 1);
     // Q·K: loads of K and Q, then the sums over lanes. P·V: loads of V, and acc is loaded and stored.
-    return rounds * getStepCycles(products, products + loads + blockRows) + kLaneSumCycles * (lanes - 1) +
-           outputRounds * getStepCycles(products, products + loads + 2 * blockRows);
+    return rounds * getStepCycles(products, products + loads + blockRows, target) + kLaneSumCycles * (lanes - 1) +
+           outputRounds * getStepCycles(products, products + loads + 2 * blockRows, target);
   };
   int64_t blockRows = std::min(rows, schedule.getBlockQueries()), rest = rows % blockRows;
   double cycles = rows / blockRows * getBlockCycles(blockRows) + (rest > 0 ? getBlockCycles(rest) : 0);

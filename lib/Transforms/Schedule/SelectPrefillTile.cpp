@@ -22,7 +22,7 @@
 using namespace mlir;
 using namespace attn;
 
-static constexpr double kProductsPerCycle = 2, kIssuedPerCycle = 4, kLatency = 5, kLoopCycles = 0.5;
+static constexpr double kLoopCycles = 0.5;
 /// More rows of K or V would compete for the same few lines of the first-level cache.
 static constexpr int64_t kMaxRowBlock = 6;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
@@ -38,22 +38,30 @@ static constexpr double kManyQueries = 4096;
 /// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
-static constexpr int64_t kLineBytes = 64;
+/// Lanes of f32 of a vector of NEON.
+static constexpr int64_t kQuadLanes = 4;
 /// What loads and stores of tiles add to the time of their products (attn on Granite Rapids, D 128).
 static constexpr double kTileTransfers = 2.5;
 
-double attn::getStepCycles(double products, double instructions) {
-  return std::max({products / kProductsPerCycle, instructions / kIssuedPerCycle, kLatency}) + kLoopCycles;
+double attn::getStepCycles(double products, double instructions, const TargetInfo &target) {
+  return std::max({products / target.fmaPerCycle, instructions / target.issuedPerCycle, target.fmaLatency}) +
+         kLoopCycles;
 }
 
 namespace {
 class CostModel {
 public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
-      : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)) {}
+      : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)),
+        takesLanes(target.isArm() && target.sveBits == 0 && shape.elementBytes == 4) {}
 
   /// Beside the accumulators, the vectors of Q^T and a broadcast; without FMA a product replaces a copy of the vector.
+  /// By lanes, a vector of each row of K in the place of a broadcast.
   int64_t getFreeRegisters(int64_t rows, int64_t vectors) const {
+    if (takesLanes && rows > kQuadLanes && rows % kQuadLanes != 0)
+      return -1; // their columns of V would be broadcast
+    if (takesLanes)
+      return target.vectorRegisters - rows * vectors - vectors - rows;
     return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - 1;
   }
 
@@ -66,7 +74,7 @@ public:
     int64_t vectors = tile.queryTile / lanes, rest = vectors % tile.laneVectors;
     double products = vectors / tile.laneVectors * getProductCycles(tile.rowBlock, tile.laneVectors) +
                       (rest > 0 ? getProductCycles(tile.rowBlock, rest) : 0);
-    double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / kLineBytes;
+    double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / target.lineBytes;
     double cycles = tiles * (products + lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
     bool isFull = getFreeRegisters(tile.rowBlock, tile.laneVectors) == 0;
     double registerCost = target.sharesFmaPorts ? kSharedRegisterCost : kRegisterCost;
@@ -91,13 +99,16 @@ private:
   double getStepCycles(double rows, double vectors) const {
     double products = rows * vectors;
     // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
+    if (takesLanes && int64_t(rows) % kQuadLanes == 0)
+      return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
-    return attn::getStepCycles(products, instructions);
+    return attn::getStepCycles(products, instructions, target);
   }
 
   const PrefillShape &shape;
   const TargetInfo &target;
   int64_t lanes;
+  bool takesLanes; ///< a multiply-add takes a lane of a vector (fmla by element)
 };
 } // namespace
 
@@ -111,10 +122,10 @@ double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const 
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
   int64_t pairs = shape.parts == 1 ? 1 : 2 * shape.parts; // of parts i + j <= 2, as getPartPairs has them
   double products = queryTile / lanes * (shape.headSize + shape.valueSize) * pairs;
-  double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / kLineBytes;
+  double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / target.lineBytes;
   if (shape.isPacked) // K beside V
     lines *= 2;
-  return tiles * (products / (kProductsPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
+  return tiles * (products / (target.fmaPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
                   queryTile / lanes * kSoftmaxCycles);
 }
 

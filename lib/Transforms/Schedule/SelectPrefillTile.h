@@ -32,7 +32,7 @@ struct PrefillTile {
 double getTiledCycles(const PrefillShape &shape, int64_t queryTile, const TargetInfo &target);
 
 /// Cycles of one step of a register kernel with so many multiply-adds and instructions, those among them.
-double getStepCycles(double products, double instructions);
+double getStepCycles(double products, double instructions, const TargetInfo &target);
 
 /// Cycles of the softmax of a vector of scores.
 constexpr double kSoftmaxCycles = 10;

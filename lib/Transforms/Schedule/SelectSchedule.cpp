@@ -82,9 +82,9 @@ static bool readsKeysInPlace(SdpaOp op, const InstructionInfo &info) {
 /// of columns walks down all rows of a tile, once for every block of query rows: rows of a power of two fall on few
 /// sets of the cache. A large register file has one such block, which reads a row once.
 static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
-  if (target.vectorRegisters >= kManyRegisters || rowBytes % TargetInfo::kLineBytes != 0)
+  if (target.vectorRegisters >= kManyRegisters || rowBytes % target.lineBytes != 0)
     return kKeyTile;
-  int64_t sets = TargetInfo::kL1Sets / std::gcd(TargetInfo::kL1Sets, rowBytes / TargetInfo::kLineBytes);
+  int64_t sets = target.l1Sets / std::gcd(target.l1Sets, rowBytes / target.lineBytes);
   return std::clamp(sets * (target.l1Ways - kOtherWays), kKeyTile / 2, kKeyTile);
 }
 

@@ -1,0 +1,23 @@
+//===- ArmTarget.h - names and facts of 64-bit Arm --------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TARGET_ARMTARGET_H
+#define ATTN_LIB_TARGET_ARMTARGET_H
+
+#include "attn/Target/TargetInfo.h"
+
+namespace attn {
+
+/// True for a name that getArmTarget understands or refuses with a reason of its own: it begins with a triple of 64-bit
+/// Arm, or with a processor or an architecture of it.
+bool isArmName(llvm::StringRef name);
+
+/// TRIPLE, TRIPLE:PROCESSOR or PROCESSOR, and features behind it, each after a +.
+llvm::Expected<TargetInfo> getArmTarget(llvm::StringRef name);
+
+} // namespace attn
+
+#endif // ATTN_LIB_TARGET_ARMTARGET_H

@@ -1,0 +1,19 @@
+/*===- inttypes.h - formats of integers -------------------------------------===
+ *
+ * What code in every object needs of the C library's header, the same for every architecture: bitcode is compiled
+ * without a C library's headers. Nothing else includes it.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#ifndef ATTN_RUNTIME_INCLUDE_INTTYPES_H
+#define ATTN_RUNTIME_INCLUDE_INTTYPES_H
+
+#include <stdint.h>
+
+#define PRId32 "d"
+#define PRId64 "ld"
+#define PRIu64 "lu"
+#define PRIuPTR "lu"
+
+#endif /* ATTN_RUNTIME_INCLUDE_INTTYPES_H */

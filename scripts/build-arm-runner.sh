@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# scripts/build-arm-runner.sh: the runtime and attn-runner for 64-bit Arm Linux, by Debian's cross compiler, in build/arm:
+#   libattn_runtime.a   what objects with a parallel loop link
+#   attn-runner         what attnc run --runner calls under qemu-aarch64
+#   runner              the two together as a command: qemu-aarch64 with all instructions it has, or with what is in front
+# A second run compiles again what has changed. scripts/setup.sh --arm installs the packages first.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+compiler=aarch64-linux-gnu-gcc
+for program in "$compiler" qemu-aarch64; do
+  if ! command -v "$program" >/dev/null; then
+    echo "error: expected $program, found none; run scripts/setup.sh --arm" >&2
+    exit 1
+  fi
+done
+folder=build/arm
+mkdir -p "$folder/include/dlpack"
+cp /usr/include/dlpack/dlpack.h "$folder/include/dlpack/"
+# Not those for GPUs: no target has an Arm processor as the host of one.
+sources=(CheckArguments Library ParallelFor ProcessThreads Processor)
+flags=(-std=gnu11 -O2 -fPIC -fopenmp -Wall -Wextra -Iinclude "-I$folder/include")
+objects=()
+for source in "${sources[@]}"; do
+  object=$folder/$source.o
+  objects+=("$object")
+  "$compiler" "${flags[@]}" -c "runtime/$source.c" -o "$object"
+done
+rm -f "$folder/libattn_runtime.a"
+aarch64-linux-gnu-ar rcs "$folder/libattn_runtime.a" "${objects[@]}"
+# The kernels that it loads take the parallel loop and functions of libm from it.
+"$compiler" "${flags[@]}" -rdynamic tools/attn-runner/attn-runner.c "${objects[@]}" -Wl,--no-as-needed -lm -ldl \
+  -o "$folder/attn-runner"
+cat >"$folder/runner" <<RUNNER
+#!/bin/sh
+# LIBRARY.so ENTRY CALL; QEMU_CPU says which processor it is (QEMU's own variable).
+exec qemu-aarch64 -cpu "\${QEMU_CPU:-max}" -L /usr/aarch64-linux-gnu "\$(dirname "\$0")/attn-runner" "\$@"
+RUNNER
+chmod +x "$folder/runner"
