@@ -104,7 +104,7 @@ static bool isElementSummed(Value value, linalg::LinalgOp op, unsigned depth) {
 static bool isResultSummed(Value result, unsigned depth) {
   return depth > 0 && llvm::any_of(result.getUses(), [&](OpOperand &use) {
            Operation *user = use.getOwner();
-           if (isView(user))
+           if (isView(user) || isa<tensor::ExtractSliceOp>(user))
              return isResultSummed(user->getResult(0), depth - 1);
            auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
            return linalgOp && linalgOp.hasPureTensorSemantics() && !isContraction(user) &&
