@@ -101,7 +101,7 @@ def pick(generator: random.Random, weights: dict[str, int]) -> str:
 def fits_gpu(problem: matrix_cases.Levels) -> bool:
     """False where no GPU kernel is for it, whatever the schedule."""
     sizes = [int(problem[name] or problem["d"]) for name in ("d", "dv")]
-    has_kernel = problem["element"] != "f64" and not problem["grad"]
+    has_kernel = problem["element"] != "f64" and not problem["grad"] and not problem["strided"]
     return has_kernel and all(size % 8 == 0 for size in sizes)
 
 

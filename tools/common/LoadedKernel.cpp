@@ -10,6 +10,9 @@
 #include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/MainName.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 #include <csignal>
 #include <unistd.h>
 
@@ -29,15 +32,14 @@ static void reportWrongProcessor(int) {
   _exit(1);
 }
 
-/// True where this processor lacks vectors of a target. Tiles alone trap, and something preloaded executes them.
+/// True where this processor lacks vector instructions of a target, as AVX-512 FP16. Tiles alone trap, and something
+/// preloaded executes them.
 static bool lacksVectors(StringRef target) {
-  Expected<TargetInfo> wanted = TargetInfo::get(target), host = TargetInfo::get("host");
-  if (!wanted || !host) {
-    consumeError(wanted.takeError());
-    consumeError(host.takeError());
-    return false;
-  }
-  return wanted->vectorBits > host->vectorBits || (wanted->bf16DotRate > 0 && host->bf16DotRate == 0);
+  SmallVector<StringRef> wanted;
+  if (X86::parseArchX86(target, /*Only64Bit=*/true) != X86::CK_None)
+    X86::getFeaturesForCPU(target, wanted);
+  StringMap<bool> host = sys::getHostCPUFeatures();
+  return any_of(wanted, [&](StringRef name) { return name.starts_with("avx") && !host.lookup(name); });
 }
 
 Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &given, StringRef name,
