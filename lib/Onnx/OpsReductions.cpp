@@ -120,7 +120,8 @@ static Expected<Values> printReduce(NodeView &view) {
 /// Before opset 13 the dimensions from `axis` on are one.
 static constexpr int64_t kFirstSoftmaxOpset = 13;
 
-static Expected<Values> printSoftmax(NodeView &view) {
+/// The axis of Softmax or LogSoftmax, whose one input is of floats.
+static Expected<size_t> getSoftmaxAxis(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   const Value &value = view.get(0);
@@ -132,6 +133,14 @@ static Expected<Values> printSoftmax(NodeView &view) {
     return view.fail("expected an input of floats, found " + getDataTypeName(int64_t(value.element)));
   if (isOld && *axis + 1 != value.getRank())
     return view.fail(formatv("expected the last axis in opset {0}, found {1}", view.model.opset, *axis));
+  return *axis;
+}
+
+static Expected<Values> printSoftmax(NodeView &view) {
+  Expected<size_t> axis = getSoftmaxAxis(view);
+  if (!axis)
+    return axis.takeError();
+  const Value &value = view.get(0);
   DataType type = getComputeType(value.element);
   Value input = view.text.cast(value, type);
   std::string name = view.text.getName(input);
@@ -144,17 +153,10 @@ static Expected<Values> printSoftmax(NodeView &view) {
 
 /// x - max - log(sum exp(x - max)), in f32 for narrower floats.
 static Expected<Values> printLogSoftmax(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 1))
-    return std::move(error);
-  const Value &value = view.get(0);
-  bool isOld = view.model.opset < kFirstSoftmaxOpset;
-  Expected<size_t> axis = view.getAxis(view.getInteger("axis", isOld ? 1 : -1), value.getRank());
+  Expected<size_t> axis = getSoftmaxAxis(view);
   if (!axis)
     return axis.takeError();
-  if (!isFloat(value.element))
-    return view.fail("expected an input of floats, found " + getDataTypeName(int64_t(value.element)));
-  if (isOld && *axis + 1 != value.getRank())
-    return view.fail(formatv("expected the last axis in opset {0}, found {1}", view.model.opset, *axis));
+  const Value &value = view.get(0);
   GraphText &text = view.text;
   DataType type = getComputeType(value.element);
   std::string name = getElementName(type).str();
