@@ -27,6 +27,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "element": ("f32", "f64", "bf16", "f16"),
     "kv": ("", "int8", "fp8", "e5m2", "bf16", "f16"),
     "kvscale": ("", "head", "token", "page", "slot"),
+    "result": ("", "f32"),
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
     "chunk": ("", "1", "5", "64"),
@@ -50,6 +51,7 @@ AXES: dict[str, tuple[str, ...]] = {
 # How often an axis is drawn at another level than its first, against the others.
 RARE = {
     "kvscale": 0.5,
+    "result": 0.3,
     "dynamic": 0.5,
     "pages": 0.4,
     "chunk": 0.3,
@@ -130,6 +132,14 @@ RULES = (
         "kvscale=page and kvscale=slot only with paged",
         ("kvscale", "paged"),
         lambda case: case["kvscale"] in ("page", "slot") and not case["paged"],
+    ),
+    Rule(
+        "result=f32 beside f32 or 16-bit q",
+        ("result", "element"),
+        lambda case: bool(case["result"] and case["element"] == "f64"),
+    ),
+    Rule(
+        "no result=f32 with weights", ("result", "out"), lambda case: bool(case["result"] and "weights" in case["out"])
     ),
     Rule("align only without causal", ("align", "causal"), lambda case: bool(case["align"] and case["causal"])),
     Rule(
@@ -235,6 +245,7 @@ def print_problem(case: Levels) -> str:
     for name in (
         "kv",
         "kvscale",
+        "result",
         "causal",
         "window",
         "chunk",

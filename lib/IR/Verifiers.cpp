@@ -299,10 +299,14 @@ LogicalResult SdpaOp::verify() {
     return failure();
   if (!getScale() && !getScaleValue() && getStaticSize(*this, DimKind::HeadSize) == 0)
     return emitOpError("C9: expected a scale where the head size is 0, as 1/sqrt(0) is infinite, found none");
-  Type type = getElementTypeOrSelf(getQuery().getType());
-  if (failed(verifyFloat(*this, getOutput(), "output", type, ", that of query")))
-    return failure();
-  return verifyRowResults(*this, getAccumulationType(type));
+  // A partial result, which attn.merge or the caller adds to others, is rounded once, behind the sum.
+  Type type = getElementTypeOrSelf(getQuery().getType()), accumulation = getAccumulationType(type);
+  Type output = getElementTypeOrSelf(getOutput().getType());
+  if (output != type && output != accumulation)
+    return emitOpError("C4: expected output to have element type ")
+           << type << ", that of query" << (type == accumulation ? "" : ", or f32, that of the accumulation")
+           << ", found " << output;
+  return verifyRowResults(*this, accumulation);
 }
 
 LogicalResult InitStateOp::verify() {

@@ -152,8 +152,14 @@ llvm::Error ProblemParser::checkPages() {
   return llvm::Error::success();
 }
 
-/// Of a chain with its score matrix only lse is returned.
+/// Of a chain with its score matrix only lse is returned, and out in the type of q.
 llvm::Error ProblemParser::checkOutputs() {
+  if (problem.isResultWide && problem.element == Problem::Element::F64)
+    return error(wordOf("result"), "expected result=f32 beside f32 or 16-bit q, found it beside f64; leave it out");
+  if (problem.isResultWide && problem.outputs.weights)
+    return error(wordOf("result"), "expected no result=f32 with weights, which are of the type of q as out is; leave "
+                                   "one out");
+  problem.isResultWide &= problem.element != Problem::Element::F32; // which it is anyway
   if (problem.outputs.weights && (problem.outputs.max || problem.outputs.logSum))
     return error(wordOf("out"), "expected max and log_sum without weights, whose path does not have them; leave the "
                                 "weights out");

@@ -28,7 +28,7 @@ std::string attn::printOperands(llvm::ArrayRef<TypedValue> values) {
 
 IRPrinter::IRPrinter(const Problem &problem)
     : problem(problem), element(printElement(problem.element)), kvElement(printKvElement(problem)),
-      wide(problem.element == Problem::Element::F64 ? "f64" : "f32"),
+      wide(problem.element == Problem::Element::F64 ? "f64" : "f32"), outElement(problem.isResultWide ? wide : element),
       isHeadMajor(problem.layout == Problem::Layout::BHSD), isKeyHeadMajor(isHeadMajor || problem.paged),
       b(getDim(problem.sizes.b, "b")), hq(getDim(problem.sizes.hq, "hq")), hkv(getDim(problem.sizes.hkv, "hq")),
       sq(getDim(problem.sizes.sq, "sq")), sk(getDim(problem.sizes.sk, "sk")) {
@@ -206,7 +206,7 @@ TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length,
 }
 
 void IRPrinter::addResults() {
-  results.push_back(tensor("out", rows(hq, sq, problem.sizes.dv), element));
+  results.push_back(tensor("out", rows(hq, sq, problem.sizes.dv), outElement));
   SmallVector<Dim> rowShape = {b, hq, sq};
   if (problem.layout == Problem::Layout::Varlen)
     rowShape = {hq, sq};
@@ -252,7 +252,7 @@ std::string IRPrinter::print(StringRef name) {
   problem.outputs.weights ? addChain() : addSdpa();
   if (problem.layout == Problem::Layout::BSD)
     line(formatv("%out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : {0} into {1}",
-                 printType({b, sq, hq, {problem.sizes.dv, ""}}, element), results.front().type));
+                 printType({b, sq, hq, {problem.sizes.dv, ""}}, outElement), results.front().type));
 
   SmallVector<std::string> parameters;
   for (const TypedValue &argument : arguments)

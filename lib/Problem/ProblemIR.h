@@ -88,7 +88,7 @@ private:
   }
 
   const Problem &problem;
-  llvm::StringRef element, kvElement, wide;
+  llvm::StringRef element, kvElement, wide, outElement;
   /// Of q and out, and of k and v as sdpa takes them.
   bool isHeadMajor, isKeyHeadMajor;
   Dim b, hq, hkv, sq, sk;

@@ -72,6 +72,8 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
   for (auto [name, scale] : kKvScales)
     if (problem.kvScale == scale && scale != Problem::KvScale::Head)
       add("kvscale", name.str());
+  if (problem.isResultWide)
+    add("result", "f32");
   for (const WordInfo &word : getWords()) {
     const WordValue &value = problem.words[word.word];
     bool isAlone = word.form == WordForm::Presence || (word.form == WordForm::ScoreSizes && !withShapes);

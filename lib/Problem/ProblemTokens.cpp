@@ -61,6 +61,11 @@ static bool storeKvScale(Problem &problem, StringRef value) {
   return false;
 }
 
+static bool storeResult(Problem &problem, StringRef value) {
+  problem.isResultWide = true;
+  return value == "f32";
+}
+
 /// SIZE, SIZE,nhd or SIZE,hnd
 static bool storePaged(Problem &problem, StringRef value) {
   auto [size, layout] = value.split(',');
@@ -134,6 +139,7 @@ static constexpr ProblemToken kFirstTokens[] = {
     {"f16", Element, "one element type", kElementTypes, storeElement<Problem::Element::F16>},
     {"kv", Value, "the type of k and v", "kv=int8, kv=fp8, kv=e5m2, kv=bf16 or kv=f16", storeKvElement},
     {"kvscale", Value, "what has a scale", "kvscale=head, kvscale=token, kvscale=page or kvscale=slot", storeKvScale},
+    {"result", Value, "the type of out and of gradients beside 16-bit q", "result=f32", storeResult},
 };
 static constexpr ProblemToken kLastTokens[] = {
     {"paged", Value, "a page size from 1 to 2147483647 and a page layout", "paged=16 or paged=16,hnd", storePaged},

@@ -5,6 +5,8 @@ What a call returns depends on its other keywords alone, those that begin with `
 
 from __future__ import annotations
 
+from typing import Any
+
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor
 from attn._words import Words
 
@@ -20,6 +22,7 @@ class Packed(Words, total=False):
     mask_mod: MaskMod | None
     k_scale: Tensor | None
     v_scale: Tensor | None
+    out_dtype: Any
     dynamic: bool
     target: str
 

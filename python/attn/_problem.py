@@ -35,6 +35,7 @@ class Problem:
     dtype: str
     kv: str | None = None
     kv_scale: str | None = None
+    wide_result: bool = False
     scale: float | None = None
     causal: str | None = None
     align: str | None = None
@@ -68,6 +69,7 @@ class Problem:
         values = {
             "kv": self.kv,
             "kvscale": self.kv_scale,
+            "result": "f32" if self.wide_result else None,
             "scale": None if self.scale is None else repr(self.scale),
             "causal": self.causal,
             "window": None,  # holds the place in front of align
@@ -169,6 +171,27 @@ def key_type(q: Array, k: Array, v: Array) -> str | None:
     return None if k.dtype == q.dtype else kind
 
 
+def has_wide_result(out_dtype: Any, q: Array) -> bool:
+    """Whether out and gradients are float32 beside a q of 16 bits; `out_dtype` is as in `attn.sdpa`.
+
+    Raises:
+      TypeError: the type is neither that of q nor, beside 16 bits, float32.
+    """
+    if out_dtype is None:
+        return False
+    try:
+        name = str(out_dtype).removeprefix("torch.") if "torch." in str(out_dtype) else np.dtype(out_dtype).name
+    except TypeError:
+        name = repr(out_dtype)
+    own = _tensor.type_name(q.dtype)
+    if name == "float32" and TYPE_NAMES.get(own) in ("bf16", "f16"):
+        return True
+    if name != own:
+        other = ", or float32" if TYPE_NAMES.get(own) in ("bf16", "f16") else ""
+        raise TypeError(f"expected out_dtype to be {own}, the type of q{other}, found {name}")
+    return False
+
+
 def scale_shapes(sizes: _checks.Sizes, paged: tuple[int, str, int] | None = None) -> dict[str, _checks.Shape]:
     """The shapes of k_scale and v_scale, by what has a scale; `paged` is as in `Problem`."""
     shapes: dict[str, _checks.Shape] = {"head": (sizes.hkv,), "token": (sizes.b, sizes.hkv, sizes.sk)}
@@ -224,6 +247,7 @@ def of(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    out_dtype: Any = None,
     **words: Unpack[Words],
 ) -> Problem:
     """The problem of a call, without its regions.
@@ -251,6 +275,7 @@ def of(
         dtype,
         kv=kv,
         kv_scale=key_scales(kv, k_scale, v_scale, scale_shapes(sizes, paged))[1],
+        wide_result=has_wide_result(out_dtype, q),
         scale=own_scale(scale, sizes.d),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),

@@ -145,6 +145,7 @@ def sdpa(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    out_dtype: Any = None,
     dynamic: bool | None = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -188,13 +189,15 @@ def sdpa(
       return_max, return_log_sum: return max and log_sum (B, Hq, Sq) too: the largest score m of each row, a sink among
         them, and ln Σ exp(score − m), both −inf for an empty row. Their sum is lse, which as one number has no room for
         log_sum where |m| is large; not beside weights.
+      out_dtype: of out, and of the gradients of q, k, v and bias: None for the type of q, or float32 beside a q of 16
+        bits, for partial results, which are rounded once, behind their sum.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
         compile for exactly this problem at first, and leave batch and lengths open once they change.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
         the kernel is started on the stream that their library uses; docs/Python.md, "GPUs", says which are accepted.
 
     Returns:
-      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights,
+      out (B, Hq, Sq, Dv) in out_dtype, or a tuple of out and the further results, in the order lse, weights,
       max, log_sum. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays; of a GPU arrays of the library of
       q.
 
@@ -210,6 +213,7 @@ def sdpa(
     if not has_arrays:
         inputs, types = plain_inputs(target, {"q": q, "k": k, "v": v})
         plain = {"scale": scale, "causal": causal, "align": align, "layout": layout, "heads": heads, **words}
+        plain |= {"out_dtype": out_dtype}
         plain |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
         try:
             options_of = typed(**plain, return_log_sum=return_log_sum)
@@ -221,7 +225,12 @@ def sdpa(
     options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
     options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
-    options |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
+    options |= {
+        "out_dtype": out_dtype,
+        "return_lse": return_lse,
+        "return_weights": return_weights,
+        "return_max": return_max,
+    }
     traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
     kernel, inputs = prepared(q, k, v, target, **traced, **options, return_log_sum=return_log_sum)
     return kernel.run(inputs, q)

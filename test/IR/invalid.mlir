@@ -151,6 +151,15 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // -----
 
+// C4: the output is neither of the type of Q nor f32.
+func.func @f(%q: tensor<4x16xbf16>, %k: tensor<6x16xbf16>, %v: tensor<6x8xbf16>, %o: tensor<4x8xf16>) {
+  // expected-error @below {{C4: expected output to have element type 'bf16', that of query, or f32, that of the accumulation, found 'f16'}}
+  %0 = attn.sdpa ins(%q, %k, %v : tensor<4x16xbf16>, tensor<6x16xbf16>, tensor<6x8xbf16>) outs(%o : tensor<4x8xf16>) -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
 // C4: the output is not of the type of Q.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf64>) {
   // expected-error @below {{C4: expected output to have element type 'f32', that of query, found 'f64'}}

@@ -87,7 +87,8 @@ TEST(Problem, ErrorsShowThePlace) {
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, window, align, chunk, prefix, softcap, scale, bias, mask, "
+      "d, dv, f32, f64, bf16, f16, kv, kvscale, result, causal, window, align, chunk, prefix, softcap, scale, bias, "
+      "mask, "
       "sink, "
       "q_lengths, kv_lengths, dropout, scale=?, paged, pages, layout, strided, out, grad\n"
       "  sq1 d1 ?\?=1 ?\n"
@@ -229,6 +230,19 @@ TEST(Problem, KeysOfAnotherType) {
        "expected kvscale=page and kvscale=slot only with paged; write kvscale=token, or paged=16"}};
   for (auto [line, text] : wrong)
     EXPECT_EQ(reason("sq1 d1 " + line.str()), text);
+}
+
+TEST(Problem, WideResults) {
+  for (llvm::StringRef line : {"b1 hq8 hkv2 sq1 sk203 d64 dv64 bf16 result=f32 causal=bottom_right",
+                               "b1 hq8 hkv8 sq1 sk203 d64 dv64 f16 kv=int8 result=f32 out=lse grad=q"})
+    EXPECT_EQ(canonical(line), line);
+  EXPECT_EQ(canonical("sq1 d1 result=f32"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32");
+  EXPECT_EQ(reason("sq1 d1 bf16 result=bf16"),
+            "expected the type of out and of gradients beside 16-bit q, found 'result=bf16'; write result=f32");
+  EXPECT_EQ(reason("sq1 d1 f64 result=f32"),
+            "expected result=f32 beside f32 or 16-bit q, found it beside f64; leave it out");
+  EXPECT_EQ(reason("sq1 d1 bf16 result=f32 out=weights"),
+            "expected no result=f32 with weights, which are of the type of q as out is; leave one out");
 }
 
 TEST(Problem, MalformedNewTokens) {

@@ -209,7 +209,7 @@ OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const
   // Of IR it is not known how large the scores are: slopes or a bias may be hundreds.
   const bool isProblem = any_of(kernel.arguments, [](const auto &argument) { return argument.name == "q"; });
   const double share = isProblem ? kRowShare : 1;
-  const double tolerance = getTolerance(kernel, found, arguments);
+  const double tolerance = getTolerance(kernel, name, found, arguments);
   result.tolerance = tolerance;
   for (auto [row, magnitude] : enumerate(ofRows)) {
     const Difference difference = measure(found, expected, row * columns, columns);

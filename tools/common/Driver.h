@@ -113,8 +113,9 @@ llvm::Error callReference(const LoadedKernel &reference, const Kernel &kernel,
 /// a sum or difference of two parts is as exact as the larger one.
 bool compareOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments, llvm::ArrayRef<NpyArray> expected,
                     llvm::raw_ostream &os, llvm::ArrayRef<llvm::ArrayRef<NpyArray>> parts = {});
-/// Largest |out - ref| relative to max |ref| that --check accepts of this output.
-double getTolerance(const Kernel &kernel, const NpyArray &output, llvm::ArrayRef<NpyArray> arguments);
+/// Largest |out - ref| relative to max |ref| that --check accepts of the output of this name.
+double getTolerance(const Kernel &kernel, llvm::StringRef name, const NpyArray &output,
+                    llvm::ArrayRef<NpyArray> arguments);
 /// An element of any array.
 double readFloat(const NpyArray &array, int64_t index);
 /// Calls a kernel's reference on the inputs and these outputs, and compares: a line for each output on standard output.

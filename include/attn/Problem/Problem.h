@@ -44,6 +44,8 @@ struct Problem {
   /// The type of k and v where it is not that of q: 16-bit floats, or numbers that a scale goes with.
   enum class KvElement { Same, BF16, F16, I8, F8E4M3FN, F8E5M2 };
   KvElement kv = KvElement::Same;
+  /// out, and gradients, in the type of the accumulation, f32: partial results, which are rounded behind their sum.
+  bool isResultWide = false;
   /// What has a scale of quantised k and v; k_scale and v_scale are f32 [hkv], [b, hkv, sk], [pages, hkv], or like the
   /// caches without their columns.
   enum class KvScale { Head, Token, Page, Slot };

@@ -122,6 +122,7 @@ private:
 
   LogicalResult findAttention() {
     sdpa = *function.getOps<SdpaOp>().begin();
+    wanted.inSumType = getElementTypeOrSelf(sdpa.getOutput()) != getElementTypeOrSelf(sdpa.getQuery());
     if (sdpa->getNumResults() == 0)
       return refuse() << "expected attn.sdpa on tensors, found memrefs";
     return success();
@@ -231,14 +232,15 @@ private:
   // Backward
   //===--------------------------------------------------------------------===//
 
-  /// Of the argument; that of a captured tensor is summed, and returned, in the type of the accumulation, that of a
-  /// scale as a tensor without dimensions.
+  /// Of the argument, or, where out is, in the type of the accumulation; that of a captured tensor is summed, and
+  /// returned, in the type of the accumulation, that of a scale as a tensor without dimensions.
   Type getGradientType(unsigned input) {
     if (input == OfScale)
       return RankedTensorType::get({}, sdpa.getScaleValue().getType());
     auto type = cast<RankedTensorType>(getView(getInput(sdpa, wanted, input)).root.getType());
-    return input < NumSdpaInputs ? type
-                                 : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
+    return input < NumSdpaInputs && !wanted.inSumType
+               ? type
+               : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   }
 
   /// True for a destination of a result: it is no input of the backward pass.

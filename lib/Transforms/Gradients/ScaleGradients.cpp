@@ -16,6 +16,7 @@ using namespace attn;
 ScaleGradients::ScaleGradients(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, const IRMapping &mapping)
     : b(b), loc(sdpa.getLoc()), sdpa(sdpa),
       type(cast<FloatType>(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())))),
+      queryGradientType(wanted.inSumType ? type : getElementTypeOrSelf(sdpa.getQuery())),
       hasScale(wanted.contains(OfScale)), hasKvScales(wanted.contains(OfKeyScale) || wanted.contains(OfValueScale)) {
   auto map = [&](Value x) { return x ? mapping.lookup(x) : Value(); };
   taken = given = {map(sdpa.getQuery()),    map(sdpa.getKey()),        map(sdpa.getValue()),
@@ -46,12 +47,12 @@ LogicalResult ScaleGradients::scaleOperands(SdpaResults &results, function_ref<I
 }
 
 Value ScaleGradients::getGradient(unsigned of, Value dquery, Value dkey, Value dvalue) {
-  Type queryType = getElementTypeOrSelf(given.query.getType());
   switch (of) {
   case OfQuery:
     if (hasScale)
-      return multiply(dquery, given.scale, {}, queryType);
-    return dquery.getType() == given.query.getType() ? dquery : multiply(dquery, Value(), {}, queryType);
+      return multiply(dquery, given.scale, {}, queryGradientType);
+    return getElementTypeOrSelf(dquery) == queryGradientType ? dquery
+                                                             : multiply(dquery, Value(), {}, queryGradientType);
   case OfScale: {
     AffineMap none = AffineMap::get(cast<ShapedType>(dquery.getType()).getRank(), 0, b.getContext());
     return sumProducts(given.query, dquery, none, given.scale);

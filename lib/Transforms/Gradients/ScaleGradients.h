@@ -50,6 +50,7 @@ private:
   mlir::Location loc;
   SdpaOp sdpa;
   mlir::FloatType type; ///< of the accumulation
+  mlir::Type queryGradientType;
   bool hasScale, hasKvScales;
   ScaledOperands given, taken; ///< those of sdpa; of the backward form
   mlir::FloatAttr scale;

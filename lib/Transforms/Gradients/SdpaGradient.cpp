@@ -154,7 +154,7 @@ static BackwardOutputs createOutputs(OpBuilder &b, SdpaOp sdpa, const WantedGrad
   };
   auto createLike = [&](Value like) {
     Type type = getElementTypeOrSelf(like.getType());
-    return createEmpty(like, isQuantised(type) ? sumType : type);
+    return createEmpty(like, wanted.inSumType || isQuantised(type) ? sumType : type);
   };
   BackwardOutputs outputs;
   outputs.dquery = createLike(operands.query);

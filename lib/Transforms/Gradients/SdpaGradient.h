@@ -29,6 +29,7 @@ enum SdpaInput : unsigned {
 struct WantedGradients {
   llvm::SmallVector<unsigned> inputs;
   llvm::SmallVector<mlir::Value> captures; ///< those of score_mod among them
+  bool inSumType = false;                  ///< all in the type of the accumulation, to be added to others
 
   bool contains(unsigned input) const { return llvm::is_contained(inputs, input); }
 };
