@@ -26,6 +26,8 @@ template <typename OpTy> static StringRef explain(OpTy op) {
            "a CPU";
   if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
     return "found K or V in pages, expected dense ones; gather them in front of the kernel";
+  if (op.getCuSeqlensQ() && !op.getCuSeqlensK())
+    return "found packed queries beside keys that are not packed, expected cu_seqlens of both; compile it for a CPU";
   return "";
 }
 
