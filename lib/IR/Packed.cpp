@@ -259,7 +259,7 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
   Value lse = padder.padRows(op.getLse(), ofQueries, rows);
   Value dlse = op.getDlse() ? padder.padRows(op.getDlse(), ofQueries, rows) : Value();
   Value logSum = op.getLogSum() ? padder.padRows(op.getLogSum(), ofQueries, rows) : Value();
-  Value queryLengths = padder.getLengths(ofQueries);
+  Value queryLengths = padder.getLengths(ofQueries), keyLengths = ofKeys ? padder.getLengths(ofKeys) : Value();
 
   IRMapping mapping;
   auto padded = cast<SdpaBackwardOp>(builder.clone(*op, mapping));
@@ -282,7 +282,7 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
   padded.getCuSeqlensKMutable().clear();
   padded.getQLengthsMutable().assign(queryLengths);
   if (ofKeys)
-    padded.getKvLengthsMutable().assign(padder.getLengths(ofKeys));
+    padded.getKvLengthsMutable().assign(keyLengths);
   shareHeads(builder, op, padded);
 
   // Rows behind the last sequence have gradients too: 0.
