@@ -39,7 +39,16 @@ static bool hasScaleGradient(SdpaBackwardOp op) {
   });
 }
 
+/// True for sums of weights a key: the gradient of a column of ones.
+static bool isKeySums(Operation *op) {
+  auto whole = dyn_cast<SdpaBackwardOp>(op);
+  return whole && whole.getValue().getDefiningOp<linalg::FillOp>() && getStaticSize(op, DimKind::ValueSize) == 1;
+}
+
 LogicalResult attn::verifyGpuBackward(Operation *op) {
+  if (isKeySums(op))
+    return op->emitOpError("no GPU kernel for sums of weights a key, the gradient of a column of ones; leave key_sums "
+                           "out, or compile it for a CPU");
   if (failed(verifyGpuOp(op)))
     return failure();
   if (int64_t size = getStaticSize(op, DimKind::HeadSize); size > kMaxBlockValueSize)
