@@ -45,7 +45,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
     "pages": ("", "9", "64"),
     "strided": ("", "strided"),
-    "out": ("", "lse", "weights", "lse,weights", "max", "lse,max,log_sum"),
+    "out": ("", "lse", "weights", "lse,weights", "max", "lse,max,log_sum", "key_sums", "lse,key_sums"),
     "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink", "scale", "scale,q,v", "q,k_scale,v_scale"),
 }
 # How often an axis is drawn at another level than its first, against the others.
@@ -98,6 +98,12 @@ def lacks_alignment(case: Levels) -> bool:
 def has_keys(case: Levels, name: str) -> bool:
     """True where the bias or mask does not broadcast over keys."""
     return case[name] == "bool" or case[name].endswith("k")
+
+
+def has_short_page(case: Levels) -> bool:
+    """True where the keys, a number, do not fill the last page."""
+    page, keys = int(case["paged"].split(",")[0]), int(case["size"].split("x")[1])
+    return not is_dynamic(case, "k") and keys % page != 0
 
 
 ALIGNED = ("window", "chunk", "causal", "align", "size", "dynamic", "layout")
@@ -191,6 +197,12 @@ RULES = (
         "no weights with paged and 'sk?'",
         ("paged", "out", "dynamic"),
         lambda case: bool(case["paged"] and is_dynamic(case, "k") and "weights" in case["out"]),
+    ),
+    Rule("no grad with key_sums", ("grad", "out"), lambda case: bool(case["grad"] and "key_sums" in case["out"])),
+    Rule(
+        "a number of keys in whole pages with paged and key_sums",
+        ("paged", "out", "dynamic", "size"),
+        lambda case: bool(case["paged"] and "key_sums" in case["out"] and has_short_page(case)),
     ),
     Rule("no weights with grad", ("grad", "out"), lambda case: bool(case["grad"] and "weights" in case["out"])),
     Rule("no pages with grad", ("grad", "paged"), lambda case: bool(case["grad"] and case["paged"])),

@@ -28,7 +28,7 @@ static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.g
 static bool isPackedOperand(Operation *op, const OperandSpec &spec) {
   if (!getPackedSequences(op) || llvm::is_contained({"acc", "row_max", "row_sum"}, spec.name))
     return false;
-  return hasPackedKeys(op) || !llvm::is_contained({"key", "value"}, spec.name);
+  return hasPackedKeys(op) || !llvm::is_contained({"key", "value", "dkey", "dvalue"}, spec.name);
 }
 
 /// The map of an operand in the default layout: batch dimensions, then the dimensions of its row of the table.

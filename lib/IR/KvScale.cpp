@@ -206,7 +206,9 @@ template <typename OpTy> static LogicalResult verifyScales(OpTy op) {
     if (!shaped.getElementType().isF32() || (shaped.getRank() != 1 && shaped.getRank() != 3))
       return op.emitOpError("C21: expected the ")
              << name << " to be f32 of shape (kv_heads) or (batch, kv_heads, keys), found " << shaped;
-    if (shaped.getRank() != cast<ShapedType>(keyScale.getType()).getRank())
+    // A kernel that adds up gradients takes each as it is.
+    bool isAlone = std::is_same_v<OpTy, SdpaBackwardOp>;
+    if (!isAlone && shaped.getRank() != cast<ShapedType>(keyScale.getType()).getRank())
       return op.emitOpError("C21: expected both scales a head or both a token, found ")
              << keyScale.getType() << " and " << op.getValueScale().getType();
     SmallVector<int64_t> expected = {heads};

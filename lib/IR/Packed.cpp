@@ -243,8 +243,8 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
   OpFoldResult rows = sizes[2], keys = sizes[3];
   Value ofQueries = op.getCuSeqlensQ(), ofKeys = op.getCuSeqlensK();
   Value query = padder.pad(op.getQuery(), maps[0], ofQueries, rows);
-  Value key = padder.pad(op.getKey(), maps[1], ofKeys, keys);
-  Value value = padder.pad(op.getValue(), maps[2], ofKeys, keys);
+  Value key = ofKeys ? padder.pad(op.getKey(), maps[1], ofKeys, keys) : op.getKey();
+  Value value = ofKeys ? padder.pad(op.getValue(), maps[2], ofKeys, keys) : op.getValue();
   Value output = padder.pad(op.getOutput(), maps[3], ofQueries, rows);
   Value dout = padder.pad(op.getDout(), maps[5], ofQueries, rows);
   if (!query || !key || !value || !output || !dout)
@@ -254,12 +254,12 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
                                        tensor::getMixedSize(builder, loc, packed, 2)};
     return tensor::EmptyOp::create(builder, loc, shape, getElementTypeOrSelf(packed.getType()));
   };
-  Value gradients[] = {createEmpty(op.getDquery(), rows), createEmpty(op.getDkey(), keys),
-                       createEmpty(op.getDvalue(), keys)};
+  Value gradients[] = {createEmpty(op.getDquery(), rows), ofKeys ? createEmpty(op.getDkey(), keys) : op.getDkey(),
+                       ofKeys ? createEmpty(op.getDvalue(), keys) : op.getDvalue()};
   Value lse = padder.padRows(op.getLse(), ofQueries, rows);
   Value dlse = op.getDlse() ? padder.padRows(op.getDlse(), ofQueries, rows) : Value();
   Value logSum = op.getLogSum() ? padder.padRows(op.getLogSum(), ofQueries, rows) : Value();
-  Value queryLengths = padder.getLengths(ofQueries), keyLengths = padder.getLengths(ofKeys);
+  Value queryLengths = padder.getLengths(ofQueries), keyLengths = ofKeys ? padder.getLengths(ofKeys) : Value();
 
   IRMapping mapping;
   auto padded = cast<SdpaBackwardOp>(builder.clone(*op, mapping));
@@ -281,13 +281,16 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
   padded.getCuSeqlensQMutable().clear();
   padded.getCuSeqlensKMutable().clear();
   padded.getQLengthsMutable().assign(queryLengths);
-  padded.getKvLengthsMutable().assign(keyLengths);
+  if (ofKeys)
+    padded.getKvLengthsMutable().assign(keyLengths);
   shareHeads(builder, op, padded);
 
   // Rows behind the last sequence have gradients too: 0.
   Values results(padded->getResults());
   Value outputs[] = {op.getDquery(), op.getDkey(), op.getDvalue()};
   for (auto [i, destination] : llvm::enumerate(outputs)) {
+    if (i > 0 && !ofKeys)
+      continue; // of keys that are not packed
     Type type = getElementTypeOrSelf(destination.getType());
     Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
     Value zeros = linalg::FillOp::create(builder, loc, zero, destination).getResult(0);

@@ -152,7 +152,8 @@ llvm::Error ProblemParser::checkPages() {
   return llvm::Error::success();
 }
 
-/// Of a chain with its score matrix only lse is returned, and out in the type of q.
+/// Of a chain with its score matrix only lse is returned, and out in the type of q. Sums of weights are a gradient
+/// already, of whole pages.
 llvm::Error ProblemParser::checkOutputs() {
   if (problem.isResultWide && problem.element == Problem::Element::F64)
     return error(wordOf("result"), "expected result=f32 beside f32 or 16-bit q, found it beside f64; leave it out");
@@ -163,6 +164,17 @@ llvm::Error ProblemParser::checkOutputs() {
   if (problem.outputs.weights && (problem.outputs.max || problem.outputs.logSum))
     return error(wordOf("out"), "expected max and log_sum without weights, whose path does not have them; leave the "
                                 "weights out");
+  if (!problem.outputs.keySums)
+    return llvm::Error::success();
+  if (problem.outputs.weights)
+    return error(wordOf("out"), "expected key_sums without weights, which can be summed as they are; leave one out");
+  if (!problem.grad.empty())
+    return error(wordOf("grad"), "expected no grad with key_sums, which have no gradient; leave one out");
+  if (problem.paged && problem.sizes.sk != Problem::kDynamic && problem.sizes.sk % problem.paged->size != 0)
+    return error(wordOf("sk").empty() ? wordOf("out") : wordOf("sk"),
+                 llvm::formatv("expected a number of keys in whole pages with paged and key_sums, found {0} with pages "
+                               "of {1}; write sk{2}, or sk?",
+                               problem.sizes.sk, problem.paged->size, problem.getTablePages() * problem.paged->size));
   return llvm::Error::success();
 }
 

@@ -194,15 +194,19 @@ void IRPrinter::addPages(TypedValue &view, StringRef cache) {
                view.type, problem.paged->isHeadMajor ? "hnd" : "nhd", rows));
 }
 
-/// (batch, row, head * column) as (batch, row, head, column): a view.
-TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns) {
-  SmallVector<Dim> dims = {b, length, {heads, ""}, {columns, ""}};
+/// The third dimension as two: a view of `dims`.
+TypedValue IRPrinter::addSplit(StringRef name, const TypedValue &packed, llvm::ArrayRef<Dim> dims) {
   StringRef type = packed.type;
-  TypedValue split = tensor(packed.name + ".heads", dims, type.drop_back().rsplit('x').second);
+  TypedValue split = tensor(name, dims, type.drop_back().rsplit('x').second);
   auto printDim = [](const Dim &dim) { return dim.size == Problem::kDynamic ? dim.value : std::to_string(dim.size); };
   line(formatv("%{0} = tensor.expand_shape %{1} [[0], [1], [2, 3]] output_shape [{2}] : {3} into {4}", split.name,
                packed.name, llvm::join(llvm::map_range(dims, printDim), ", "), packed.type, split.type));
   return split;
+}
+
+/// (batch, row, head * column) as (batch, row, head, column).
+TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns) {
+  return addSplit(packed.name + ".heads", packed, {b, length, {heads, ""}, {columns, ""}});
 }
 
 void IRPrinter::addResults() {
@@ -210,10 +214,24 @@ void IRPrinter::addResults() {
   SmallVector<Dim> rowShape = {b, hq, sq};
   if (problem.layout == Problem::Layout::Varlen)
     rowShape = {hq, sq};
-  for (const ProblemOutput &output : kProblemOutputs)
-    if (problem.outputs.*output.isWanted)
-      results.push_back(output.isWanted == &Problem::Outputs::weights ? tensor(output.name, {b, hq, sq, sk}, element)
-                                                                      : tensor(output.name, rowShape, wide));
+  for (const ProblemOutput &output : kProblemOutputs) {
+    if (!(problem.outputs.*output.isWanted))
+      continue;
+    bool isWeights = output.isWanted == &Problem::Outputs::weights,
+         isSums = output.isWanted == &Problem::Outputs::keySums;
+    results.push_back(tensor(output.name,
+                             isWeights ? SmallVector<Dim>{b, hq, sq, sk}
+                             : isSums  ? keyDims()
+                                       : rowShape,
+                             isWeights ? element : wide));
+  }
+}
+
+/// Of a number a key: in the order of the sequence's keys, those of pages by entry of the table and row.
+SmallVector<Dim> IRPrinter::keyDims() const {
+  if (problem.paged)
+    return {b, hkv, {problem.getTablePages(), "%size.table"}, {problem.paged->size, ""}};
+  return problem.layout == Problem::Layout::Varlen ? SmallVector<Dim>{hkv, sk} : SmallVector<Dim>{b, hkv, sk};
 }
 
 /// What callers have views of.

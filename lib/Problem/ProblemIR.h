@@ -27,7 +27,7 @@ struct TypedValue {
   llvm::SmallVector<Dim> dims;
 };
 
-/// ProblemIR.cpp has arguments, sizes and views; ProblemOps.cpp the attn ops.
+/// ProblemIR.cpp has arguments, sizes and views; ProblemOps.cpp the attn ops, KeySums.cpp sums of weights a key.
 class IRPrinter {
 public:
   explicit IRPrinter(const Problem &problem);
@@ -43,6 +43,7 @@ private:
     return {name.str(), printType(dims, element), llvm::SmallVector<Dim>(dims)};
   }
   llvm::SmallVector<Dim> rows(Dim heads, Dim length, int64_t columns) const;
+  llvm::SmallVector<Dim> keyDims() const;
   llvm::SmallVector<Dim> scoreDims(const ScoreShape &shape) const;
   llvm::StringRef printElementOf(const WordInfo &word) const;
   llvm::SmallVector<Dim> getCacheDims(int64_t columns) const;
@@ -60,10 +61,18 @@ private:
   void addSize(const Dim &dim, llvm::StringRef tensor, unsigned position);
   TypedValue addEmpty(llvm::StringRef name, const TypedValue &like);
   void addPages(TypedValue &view, llvm::StringRef cache);
+  TypedValue addSplit(llvm::StringRef name, const TypedValue &packed, llvm::ArrayRef<Dim> dims);
   TypedValue addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns);
   std::string clause(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> arguments) const;
   llvm::SmallVector<std::string> printAttributes(llvm::function_ref<bool(const WordInfo &)> isAsked) const;
   void addSdpa();
+  llvm::SmallVector<std::string> mapInputs() const;
+  void addInputs(llvm::ArrayRef<TypedValue> kvScales, bool withSink);
+  void addRegions();
+  TypedValue addFilled(llvm::StringRef name, llvm::ArrayRef<Dim> dims, llvm::StringRef element);
+  void addKeySums(const TypedValue &max, const TypedValue &logSum);
+  TypedValue addKeySumsInit();
+  void addKeySumsResult(const TypedValue &sums);
   void addChain();
   bool widensChain() const;
   TypedValue addScores();

@@ -58,23 +58,68 @@ SmallVector<std::string> IRPrinter::printAttributes(llvm::function_ref<bool(cons
   return attributes;
 }
 
+/// Of Q, K, V, bias and mask; empty for the default layout, which packed sequences have one of their own of.
+SmallVector<std::string> IRPrinter::mapInputs() const {
+  if (problem.layout == Problem::Layout::Varlen || isHeadMajor)
+    return {};
+  SmallVector<std::string> maps = {mapRows("h", "i", "d", isHeadMajor), mapRows(kvHead(), "j", "d", isKeyHeadMajor),
+                                   mapRows(kvHead(), "j", "e", isKeyHeadMajor)};
+  constexpr StringRef names[] = {"b", "h", "i", "j"};
+  for (const WordInfo &word : getWords())
+    if (const auto *shape = problem.words.get<ScoreShape>(word.word))
+      maps.push_back(llvm::join(llvm::map_range(llvm::seq<size_t>(0, shape->size()),
+                                                [&](size_t i) { return (*shape)[i] == 1 ? "0" : names[i]; }),
+                                ", "));
+  return maps;
+}
+
+/// The clauses of what is read beside Q, K and V.
+void IRPrinter::addInputs(llvm::ArrayRef<TypedValue> kvScales, bool withSink) {
+  for (const WordInfo &word : getWords())
+    if (((word.stands == WordStands::ByToken && word.shape != WordShape::Number) ||
+         word.stands == WordStands::BesideOffset) &&
+        (withSink || word.word != Word::sink))
+      body += clause(word.name, word.argument);
+  body += find("cu_seqlens_k") ? clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"})
+                               : clause("cu_seqlens", StringRef("cu_seqlens_q"));
+  if (!kvScales.empty())
+    body += "      kv_scale(" + printOperands(kvScales) + ")\n";
+  body += clause("dropout", {"seed", "offset"});
+  body += clause("scale_value", StringRef("scale"));
+}
+
+void IRPrinter::addRegions() {
+  if (!problem.scoreMod.empty())
+    body += " score_mod " + problem.scoreMod;
+  if (!problem.maskMod.empty())
+    body += " mask_mod " + problem.maskMod;
+}
+
 void IRPrinter::addSdpa() {
   SmallVector<std::string> attributes = printAttributes([](const WordInfo &) { return true; });
-  // Packed sequences have a default layout of their own.
-  if (problem.layout != Problem::Layout::Varlen && !isHeadMajor) {
-    SmallVector<std::string> maps = {mapRows("h", "i", "d", isHeadMajor), mapRows(kvHead(), "j", "d", isKeyHeadMajor),
-                                     mapRows(kvHead(), "j", "e", isKeyHeadMajor)};
-    constexpr StringRef names[] = {"b", "h", "i", "j"};
-    for (const WordInfo &word : getWords())
-      if (const auto *shape = problem.words.get<ScoreShape>(word.word))
-        maps.push_back(llvm::join(llvm::map_range(llvm::seq<size_t>(0, shape->size()),
-                                                  [&](size_t i) { return (*shape)[i] == 1 ? "0" : names[i]; }),
-                                  ", "));
+  // What is returned of each row, by its clause; sums of weights read the last two.
+  SmallVector<TypedValue> outputs = results, inits;
+  SmallVector<std::string> names;
+  if (problem.outputs.keySums) {
+    outputs.pop_back();
+    for (const auto &[name, isWanted] :
+         {std::pair("max", problem.outputs.max), std::pair("log_sum", problem.outputs.logSum)})
+      if (!isWanted) {
+        SmallVector<Dim> rowShape = {b, hq, sq};
+        if (problem.layout == Problem::Layout::Varlen)
+          rowShape = {hq, sq};
+        bool isLast = StringRef(name) == "log_sum" || !problem.outputs.logSum;
+        outputs.insert(isLast ? outputs.end() : std::prev(outputs.end()),
+                       tensor(std::string("rows.") + name, rowShape, wide));
+      }
+  }
+  for (const TypedValue &output : outputs)
+    names.push_back(StringRef(output.name).substr(StringRef(output.name).rfind('.') + 1).str());
+  if (SmallVector<std::string> maps = mapInputs(); !maps.empty()) {
     maps.push_back(mapRows("h", "i", "e", isHeadMajor));
-    maps.append(results.size() - 1, "b, h, i");
+    maps.append(outputs.size() - 1, "b, h, i");
     attributes.push_back(printMaps("b, h, i, j, d, e", maps));
   }
-  SmallVector<TypedValue> outputs = results, inits;
   for (TypedValue &output : outputs)
     inits.push_back(addEmpty(output.name, output));
   if (problem.layout == Problem::Layout::BSD) {
@@ -82,27 +127,17 @@ void IRPrinter::addSdpa() {
     outputs.front() = {"out.heads", inits.front().type, inits.front().dims};
   }
   line(joinEach(outputs, "%{0}") + " = attn.sdpa ins(" + printOperands({query, key, value}) + ")");
-  for (const WordInfo &word : getWords())
-    if ((word.stands == WordStands::ByToken && word.shape != WordShape::Number) ||
-        word.stands == WordStands::BesideOffset)
-      body += clause(word.name, word.argument);
-  body += find("cu_seqlens_k") ? clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"})
-                               : clause("cu_seqlens", StringRef("cu_seqlens_q"));
-  if (!scales.empty())
-    body += "      kv_scale(" + printOperands(scales) + ")\n";
-  body += clause("dropout", {"seed", "offset"});
-  body += clause("scale_value", StringRef("scale"));
+  addInputs(scales, /*withSink=*/true);
   // `outs` has the output and lse, each other result a clause of its own.
   size_t numOuts = problem.outputs.lse ? 2 : 1;
   body += "      outs(" + printOperands(llvm::ArrayRef(inits).take_front(numOuts)) + ")";
-  for (const auto &[init, result] : llvm::drop_begin(llvm::zip_equal(inits, results), numOuts))
-    body += formatv(" {0}({1})", result.name, printOperands(init)).str();
+  for (const auto &[init, name] : llvm::drop_begin(llvm::zip_equal(inits, names), numOuts))
+    body += formatv(" {0}({1})", name, printOperands(init)).str();
   body += joinMaps(attributes);
-  if (!problem.scoreMod.empty())
-    body += " score_mod " + problem.scoreMod;
-  if (!problem.maskMod.empty())
-    body += " mask_mod " + problem.maskMod;
+  addRegions();
   body += " -> " + joinEach(outputs, "{1}") + "\n";
+  if (problem.outputs.keySums)
+    addKeySums(*std::prev(outputs.end(), 2), outputs.back());
 }
 
 TypedValue IRPrinter::addStep(StringRef op, StringRef name, llvm::ArrayRef<TypedValue> inputs,

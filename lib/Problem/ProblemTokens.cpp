@@ -146,8 +146,8 @@ static constexpr ProblemToken kLastTokens[] = {
     {"pages", Value, "a number of pages", "pages=24 or the like", storePages},
     {"layout", Value, "a layout", "layout=bhsd, layout=bshd, layout=bsd or layout=varlen", storeLayout},
     {"strided", Alone, "strides of each call", "strided", storeStrided},
-    {"out", Value, "further outputs", "out=lse, out=weights, out=lse,weights, or some of lse, max and log_sum",
-     storeOutputs},
+    {"out", Value, "further outputs",
+     "out=lse, out=weights, out=lse,weights, or some of lse, max, log_sum and key_sums", storeOutputs},
     {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeGrad},
 };
 

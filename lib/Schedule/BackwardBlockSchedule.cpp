@@ -26,6 +26,8 @@ template <typename OpTy> static StringRef explain(OpTy op) {
            "a CPU";
   if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
     return "found K or V in pages, expected dense ones; gather them in front of the kernel";
+  if (op.getCuSeqlensQ() && !op.getCuSeqlensK())
+    return "found packed queries beside keys that are not packed, expected cu_seqlens of both; compile it for a CPU";
   return "";
 }
 
@@ -37,7 +39,16 @@ static bool hasScaleGradient(SdpaBackwardOp op) {
   });
 }
 
+/// True for sums of weights a key: the gradient of a column of ones.
+static bool isKeySums(Operation *op) {
+  auto whole = dyn_cast<SdpaBackwardOp>(op);
+  return whole && whole.getValue().getDefiningOp<linalg::FillOp>() && getStaticSize(op, DimKind::ValueSize) == 1;
+}
+
 LogicalResult attn::verifyGpuBackward(Operation *op) {
+  if (isKeySums(op))
+    return op->emitOpError("no GPU kernel for sums of weights a key, the gradient of a column of ones; leave key_sums "
+                           "out, or compile it for a CPU");
   if (failed(verifyGpuOp(op)))
     return failure();
   if (int64_t size = getStaticSize(op, DimKind::HeadSize); size > kMaxBlockValueSize)

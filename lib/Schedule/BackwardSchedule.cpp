@@ -54,8 +54,8 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
   if (!haveCapturePartsRoom(op, schedule ? schedule.getPanelKeys() : kMaxPanelKeys))
     return "expected captured tensors whose gradients are asked for (dcaptures) to have parts of at most 2^26 elements "
            "in all tasks, or with open sizes of at most 2^15 in one, or of a row of queries or keys";
-  if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
-    return "expected dense K and V, found pages";
+  if (op.getValue().template getDefiningOp<GatherPagesOp>())
+    return "expected dense V, found pages";
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize) || headSize == 0 || valueSize == 0)
     return "expected static head sizes of at least 1";

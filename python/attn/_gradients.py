@@ -16,7 +16,7 @@ from attn._types import Integers, Tensor, TensorT
 ALWAYS = ("q", "k", "v")
 GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 # The keywords of attn.sdpa, but for what says how much it returns.
-RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum"}
+RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums"}
 OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
 PACKED_OPTIONS = frozenset(inspect.signature(_packed.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
 

@@ -100,6 +100,23 @@ def varlen_sdpa(
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: Literal[True],
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    return_key_sums: bool = False,
     **options: Unpack[Packed],
 ) -> TensorT | tuple[TensorT, ...]: ...
 
@@ -123,6 +140,7 @@ def varlen_sdpa(
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
     out_dtype: Any = None,
     dynamic: bool = False,
     target: str = "host",
@@ -140,24 +158,27 @@ def varlen_sdpa(
       target: as in `sdpa`. On a GPU the prefix sums are not tested; where both are one object, lengths are equal.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
+      return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
       out_dtype: as in `sdpa`.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
 
     Returns:
-      out (total_q, Hq, Dv) in out_dtype, or a tuple of out and further results, in the order lse, max, log_sum.
+      out (total_q, Hq, Dv) in out_dtype, or a tuple of out and further results, in the order lse, max, log_sum,
+      key_sums.
 
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
     if all(x is None for x in (sink, score_mod, mask_mod, k_scale, v_scale)):
         plain = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, "return_max": return_max}
-        plain |= {"return_log_sum": return_log_sum, "out_dtype": out_dtype, **words}
+        plain |= {"out_dtype": out_dtype, **words}
+        plain |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
         result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, dynamic, plain)
         if result is not None:
             return result
     options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
     options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum, **words}
-    options["out_dtype"] = out_dtype
+    options |= {"return_key_sums": return_key_sums, "out_dtype": out_dtype}
     call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
@@ -210,6 +231,7 @@ def prepare_packed(
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
     out_dtype: Any = None,
     is_known: bool = True,
     are_same: bool = False,
@@ -219,7 +241,7 @@ def prepare_packed(
 
     Args:
       named: the other arguments of `varlen_sdpa`, by name; those that are missing are None.
-      scale, return_lse, return_max, return_log_sum, out_dtype, words: as in `varlen_sdpa`.
+      scale, return_lse, return_max, return_log_sum, return_key_sums, out_dtype, words: as in `varlen_sdpa`.
       is_known: the prefix sums can be read, as they are not on a device.
       are_same: those of the queries are those of the keys.
     """
@@ -254,6 +276,7 @@ def prepare_packed(
         lse=_checks.flag("return_lse", return_lse),
         max=_checks.flag("return_max", return_max),
         log_sum=_checks.flag("return_log_sum", return_log_sum),
+        key_sums=_checks.flag("return_key_sums", return_key_sums),
         **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
     )
     sinks = [] if sink is None else [_call.as_sink(sink, problem)]

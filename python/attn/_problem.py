@@ -24,7 +24,7 @@ DYNAMIC = -1  # a size that is known at run time only
 
 
 # What a kernel returns beside its output, in the order of its results.
-OUTPUTS = ("lse", "weights", "max", "log_sum")
+OUTPUTS = ("lse", "weights", "max", "log_sum", "key_sums")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Problem:
     weights: bool = False
     max: bool = False
     log_sum: bool = False
+    key_sums: bool = False
     grad: tuple[str, ...] = ()
 
     @property
@@ -247,6 +248,7 @@ def of(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
     out_dtype: Any = None,
     **words: Unpack[Words],
 ) -> Problem:
@@ -290,6 +292,7 @@ def of(
         weights=_checks.flag("return_weights", return_weights),
         max=_checks.flag("return_max", return_max),
         log_sum=_checks.flag("return_log_sum", return_log_sum),
+        key_sums=_checks.flag("return_key_sums", return_key_sums),
         **structure(causal, align, words, sizes.b, are_lengths_equal=same),
     )
 

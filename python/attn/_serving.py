@@ -99,6 +99,23 @@ def paged_sdpa(
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: Literal[True],
+    **options: Unpack[Paged],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    return_key_sums: bool = False,
     **options: Unpack[Paged],
 ) -> TensorT | tuple[TensorT, ...]: ...
 
@@ -127,6 +144,7 @@ def paged_sdpa(
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
     out_dtype: Any = None,
     dynamic: bool = False,
     target: str = "host",
@@ -147,14 +165,16 @@ def paged_sdpa(
       page_layout: "nhd" or "hnd".
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
         out_dtype, dynamic, words: as in `sdpa`.
+      return_key_sums: return key_sums (B, Hkv, max_pages, page) too, as `sdpa`: [b, h, n, r] is of row r of the page
+        block_table[b, n]. It is in the order of the sequence's keys, whatever page holds them, and 0 beyond the length.
       target: as in `sdpa`. On a GPU lengths and block table are not tested.
       k_scale, v_scale: of quantised caches, [Hkv], one a head; [pages, Hkv], one a page; the shape of the caches
         without D, one a slot; or [B, Hkv, Sk] in the order of the sequence's keys, whatever page holds them; these not
         with dynamic, nor a bias or mask over the keys.
 
     Returns:
-      out (B, Hq, Sq, Dv) in out_dtype, or a tuple of out and further results, in the order lse, max, log_sum. With
-      cu_seqlens_q out (total_q, Hq, Dv) and the others (Hq, total_q).
+      out (B, Hq, Sq, Dv) in out_dtype, or a tuple of out and further results, in the order lse, max, log_sum,
+      key_sums. With cu_seqlens_q out (total_q, Hq, Dv), and lse, max, log_sum (Hq, total_q).
 
     Raises:
       ValueError: also where a length is beyond the block table, an entry within a length is no page, or prefix sums are
@@ -165,14 +185,16 @@ def paged_sdpa(
     if all(x is None for x in arrays) and not _cuda.is_target(target):
         named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
         plain = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, "return_max": return_max}
-        plain |= {"return_log_sum": return_log_sum, "out_dtype": out_dtype, **words}
+        plain |= {"out_dtype": out_dtype, **words}
+        plain |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
         result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), page_layout, dynamic, plain)
         if result is not None:
             return result
     options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
     options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
     options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
-    options |= {"cu_seqlens_q": cu_seqlens_q, "out_dtype": out_dtype}
+    options |= {"return_key_sums": return_key_sums, "cu_seqlens_q": cu_seqlens_q}
+    options["out_dtype"] = out_dtype
     call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
     if dynamic:
         check_dynamic(call.problem)

@@ -116,6 +116,22 @@ def sdpa(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: Literal[True],
+    **options: Unpack[Dense],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: bool = False,
+    return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    return_key_sums: bool = False,
     **options: Unpack[Dense],
 ) -> TensorT | tuple[TensorT, ...]: ...
 
@@ -145,6 +161,7 @@ def sdpa(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
     out_dtype: Any = None,
     dynamic: bool | None = False,
     target: str = "host",
@@ -189,6 +206,9 @@ def sdpa(
       return_max, return_log_sum: return max and log_sum (B, Hq, Sq) too: the largest score m of each row, a sink among
         them, and ln Σ exp(score − m), both −inf for an empty row. Their sum is lse, which as one number has no room for
         log_sum where |m| is large; not beside weights.
+      return_key_sums: return key_sums (B, Hkv, Sk) in the type of lse too: the weights of each key, summed over the
+        queries and the heads that share its head; 0 beyond the lengths. It takes the scores a second time; not beside
+        weights.
       out_dtype: of out, and of the gradients of q, k, v and bias: None for the type of q, or float32 beside a q of 16
         bits, for partial results, which are rounded once, behind their sum.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
@@ -198,8 +218,8 @@ def sdpa(
 
     Returns:
       out (B, Hq, Sq, Dv) in out_dtype, or a tuple of out and the further results, in the order lse, weights,
-      max, log_sum. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays; of a GPU arrays of the library of
-      q.
+      max, log_sum, key_sums. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays; of a GPU arrays of the
+      library of q.
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; an unknown
@@ -216,7 +236,7 @@ def sdpa(
         plain |= {"out_dtype": out_dtype}
         plain |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
         try:
-            options_of = typed(**plain, return_log_sum=return_log_sum)
+            options_of = typed(**plain, return_log_sum=return_log_sum, return_key_sums=return_key_sums)
             kernel = plain_kernel(_plain_call, target, types, options_of, dynamic)
         except TypeError:
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
@@ -225,14 +245,11 @@ def sdpa(
     options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
     options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
-    options |= {
-        "out_dtype": out_dtype,
-        "return_lse": return_lse,
-        "return_weights": return_weights,
-        "return_max": return_max,
-    }
+    options |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
+    options |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
+    options["out_dtype"] = out_dtype
     traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
-    kernel, inputs = prepared(q, k, v, target, **traced, **options, return_log_sum=return_log_sum)
+    kernel, inputs = prepared(q, k, v, target, **traced, **options)
     return kernel.run(inputs, q)
 
 

@@ -41,6 +41,27 @@ def test_values(dtype):
     assert out.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_sums_of_weights(dtype):
+    """By a plan, by the operator, and in a graph."""
+    q, *caches, table, lengths, sums = step(dtype)
+    options = dict(cu_seqlens_q=sums, causal="bottom_right", return_key_sums=True)
+
+    def run(q, **more):
+        return at.paged_sdpa(q, *caches, table, lengths, **options, **more)
+
+    out, found = run(q)
+    wanted = expected(q, *caches, table, lengths, sums, causal="bottom_right", return_key_sums=True)[1]
+    np.testing.assert_allclose(found, wanted, atol=1e-5 if dtype == torch.float32 else 1e-3)
+    assert found.shape == (3, HKV, 3, PAGE)
+    both = run(q, return_lse=True)
+    assert len(both) == 3
+    assert torch.equal(both[2], found)
+    assert torch.equal(both[0], out)
+    graph = torch.compile(lambda q: run(q)[1] * 2, fullgraph=True)
+    assert torch.equal(graph(q), 2 * found)
+
+
 @pytest.mark.parametrize("kind", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
 def test_caches_of_fp8(kind):
     """Rows appended by slots, then a step with a scale a head."""

@@ -135,7 +135,7 @@ def check(q, k, v, **options):
 
 
 def compare(found, reference, *arguments, **options):
-    """Compares out and lse, and weights where they were asked for, with what the reference makes of the arguments."""
+    """Compares out and lse, and weights or key_sums where they were asked for, with the reference of the arguments."""
     dtype = arguments[0].dtype
     expected, low = reference(*arguments, **options), [None] * len(found)
     if is_narrow(dtype):
@@ -143,6 +143,12 @@ def compare(found, reference, *arguments, **options):
             low = [x.astype(dtype).astype(np.float64) for x in reference(*arguments, **options)]
     assert len(found) == len(expected)
     assert found[0].dtype == dtype
+    if options.get("return_key_sums"):
+        *found, sums = found
+        assert sums.dtype == found[1].dtype
+        largest = np.abs(expected[-1]).max(initial=0)
+        # The sums add up rounded scores: a narrow type has the error of its lse in each.
+        assert_within((LSE_ERROR if is_narrow(dtype) else TOLERANCE[sums.dtype]) * largest, sums, expected[-1], "sums")
     assert_close(found[0], expected[0], dtype, "out", low[0])
     assert_lse(found[1], expected[1], LSE_ERROR if is_narrow(dtype) else 0.0)
     if len(found) > 2:

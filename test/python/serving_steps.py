@@ -1,4 +1,4 @@
-"""Random steps of a serving engine against the reference: mixed lengths, pages, strides, types, trees and prefixes.
+"""Random steps of a serving engine against the reference: lengths, pages, strides, types, trees, prefixes, key sums.
 
     build/venv/bin/python test/python/serving_steps.py --count 1000
 
@@ -53,6 +53,8 @@ class Steps:
         self.name += f"hq{self.heads} hkv{self.kv_heads} d{self.size} dv{self.columns}"
         self.scales = self.pick(SCALES)
         self.name += f" a scale a {self.scales}" if self.is_quantised else ""
+        self.has_sums = bool(self.random.random() < 0.5)
+        self.name += " with sums of weights" if self.has_sums else ""
 
     @property
     def is_quantised(self):
@@ -132,6 +134,7 @@ class Steps:
         arguments, options = self.draw()
         if options.pop("prefix_of_all", False):
             return self.check_prefix(arguments, options)
+        options["return_key_sums"] = self.has_sums
         found = attn.paged_sdpa(*arguments, **options, return_lse=True, dynamic=True)
         return compare(found, reference.paged_sdpa, *arguments, **options, return_lse=True)
 

@@ -36,9 +36,12 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
     row without keys has zero gradients and adds to none, whatever `dout` and `dlse` hold there. The algorithm is that
     of FlashAttention-2 (arXiv:2307.08691, algorithm 2).
 
+    With cu_seqlens of queries alone, keys are (batch, head, key, …), as those of `attn.gather_pages`, which `attn-tile`
+    reads in tiles.
+
     Domain: (batch…, query, key, head, value).
 
-    * C1 to C16, C21, C22: as for `attn.sdpa`. Outputs have the maps of their inputs where they are left out: that of
+    * C1 to C16, C21, C22: as for `attn.sdpa`, but the two scales may be of different ranks. Outputs have the maps of their inputs where they are left out: that of
       dkey and dvalue holds heads of K.
     * C24: output, dout and dquery have the type of query; lse, log_sum and dlse that of the accumulation; dkey, dvalue
       and dbias that of key, value and bias, or that of the accumulation; dcaptures that of the accumulation.
@@ -80,7 +83,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
         (`sink` `(` $sink^ `:` type($sink) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?
         (`kv_lengths` `(` $kv_lengths^ `:` type($kv_lengths) `)`)?
         (`causal_offset` `(` $causal_offset^ `:` type($causal_offset) `)`)?
-        (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+        (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
         (`kv_scale` `(` $key_scale^ `,` $value_scale `:` type($key_scale) `,` type($value_scale) `)`)?
         (`dropout` `(` $dropout_seed^ `,` $dropout_offset `:` type($dropout_seed) `,` type($dropout_offset) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
@@ -164,7 +167,7 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
         type($value) `,` type($lse) `,` type($dout) `,` type($delta) `)`
         (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)?
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
-        (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+        (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         (`transposed` `(` $transposed^ `:` type($transposed) `)`)?
         (`dquery` `(` $dquery^ `:` type($dquery) `)`)? (`dkey` `(` $dkey^ `:` type($dkey) `)`)?

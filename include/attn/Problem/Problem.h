@@ -69,6 +69,9 @@ struct Problem {
     bool weights = false;
     bool max = false;    ///< the row maximum
     bool logSum = false; ///< ln l; max + log_sum = lse
+    /// Sums of weights a key, over queries and the heads that share a key head: (b, hkv, sk), (hkv, sk) in varlen,
+    /// and (b, hkv, pages of the table, rows of a page) of keys in pages.
+    bool keySums = false;
     bool operator==(const Outputs &) const = default;
   };
   Outputs outputs;
@@ -103,7 +106,8 @@ struct ProblemOutput {
 inline constexpr ProblemOutput kProblemOutputs[] = {{"lse", &Problem::Outputs::lse},
                                                     {"weights", &Problem::Outputs::weights},
                                                     {"max", &Problem::Outputs::max},
-                                                    {"log_sum", &Problem::Outputs::logSum}};
+                                                    {"log_sum", &Problem::Outputs::logSum},
+                                                    {"key_sums", &Problem::Outputs::keySums}};
 
 /// Parses one problem line. Left out, `b` and `hq` are 1, `hkv` is `hq`, `sk` is `sq`, `dv` is `d`, and elements are
 /// f32. The error shows the line with a caret under the token that is wrong. The line may be followed by lines of
@@ -120,9 +124,9 @@ std::string printProblem(const Problem &problem);
 std::string printProblemLine(const Problem &problem);
 
 /// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, those
-/// of Words.def, block_table, captures, results out, lse, weights, max, log_sum, each only where the problem has it,
-/// named by `attn.name` attributes. Weights are returned by the unfused chain with scores in f32 (f64). Where gradients
-/// are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one.
+/// of Words.def, block_table, captures, results out, lse, weights, max, log_sum, key_sums, each only where the problem
+/// has it, named by `attn.name` attributes. Weights are returned by the unfused chain with scores in f32 (f64). Where
+/// gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one.
 std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 
 } // namespace attn

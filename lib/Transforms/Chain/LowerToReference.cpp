@@ -198,26 +198,31 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
   }
 
   /// Kernels read pages through the view, the whole of it; what is cut out of a tile of it lies in memory already.
-  static bool readsPages(Operation *user) {
+  bool readsPages(Operation *user) {
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user)) {
       auto gather = slice.getSource().getDefiningOp<GatherPagesOp>();
-      return (!gather || gather.getBatch()) && llvm::none_of(user->getUsers(), readsDenseRows);
+      return (!gather || gather.getBatch()) &&
+             llvm::none_of(user->getUsers(), [&](Operation *reader) { return readsDenseRows(reader); });
     }
+    if (isa<SdpaBackwardOp>(user))
+      return !gpu && hasBackwardKernel(user);
     return isa<SdpaOp, OnlineStepOp, PackOp>(user);
   }
   /// All others want rows that lie one after another.
-  static bool readsDenseRows(Operation *user) { return !isa<tensor::DimOp>(user) && !readsPages(user); }
+  bool readsDenseRows(Operation *user) { return !isa<tensor::DimOp>(user) && !readsPages(user); }
 
   /// A view that both read becomes two.
   void splitGathers() {
     SmallVector<GatherPagesOp> gathers;
     getOperation().walk([&](GatherPagesOp op) { gathers.push_back(op); });
     for (GatherPagesOp gather : gathers) {
-      if (llvm::none_of(gather->getUsers(), readsPages) || llvm::none_of(gather->getUsers(), readsDenseRows))
+      auto isDense = [&](Operation *user) { return readsDenseRows(user); };
+      if (llvm::none_of(gather->getUsers(), [&](Operation *user) { return readsPages(user); }) ||
+          llvm::none_of(gather->getUsers(), isDense))
         continue;
       OpBuilder builder(gather);
       Operation *dense = builder.clone(*gather);
-      gather->replaceUsesWithIf(dense, [](OpOperand &use) { return readsDenseRows(use.getOwner()); });
+      gather->replaceUsesWithIf(dense, [&](OpOperand &use) { return readsDenseRows(use.getOwner()); });
     }
   }
 
@@ -235,7 +240,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       return llvm::any_of(op->getUsers(),
                           [&](Operation *user) { return isa<BackwardStepOp>(user) && belongsToFlashPath(user); });
     if (isa<GatherPagesOp>(op))
-      return llvm::none_of(op->getUsers(), readsDenseRows);
+      return llvm::none_of(op->getUsers(), [&](Operation *user) { return readsDenseRows(user); });
     if (auto step = dyn_cast<OnlineStepOp>(op))
       return step.getSchedule().has_value();
     auto function = op->getParentOfType<FunctionOpInterface>();

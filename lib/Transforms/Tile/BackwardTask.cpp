@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace attn;
@@ -237,16 +238,45 @@ static Value transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, u
   return packRows(b, s, rows, column, {columns / 2, keys, 2}, {paired.floorDiv(2), key, paired % 2}, s.rowType);
 }
 
+/// True for V of sums of weights a key: numbers that are all the same, where only the gradient of V is asked for, which
+/// does not read them.
+static bool isUnreadValue(const TaskShape &s) {
+  Value value = s.step.getValue();
+  return s.gradients == ArrayRef<StringRef>{"dvalue"} && s.step.getDcaptures().empty() &&
+         (value.getDefiningOp<linalg::FillOp>() || matchPattern(value, m_Constant()));
+}
+
+/// Space in the place of V and its transposed rows.
+static void spareValue(OpBuilder &b, const TaskShape &s, KeyTile &at, bool inPairs) {
+  int64_t columns = s.getColumns(s.valuePos()), keys = s.schedule.getKeyTile();
+  OpFoldResult width = b.getIndexAttr(columns);
+  AffineExpr exprs[] = {b.getAffineDimExpr(1), b.getAffineDimExpr(3)};
+  at.value = {createSpace(b, s.loc, {keys, columns}, {at.sizes[s.keyPos()], width}, s.rowType),
+              AffineMap::get(4, 0, exprs, b.getContext())};
+  SmallVector<int64_t> shape = {columns, keys};
+  if (inPairs)
+    shape = {columns / 2, keys, 2};
+  at.transposed.push_back(
+      createSpace(b, s.loc, shape, getAsIndexOpFoldResult(b.getContext(), shape), inPairs ? s.rowType : s.stateType));
+}
+
 /// The tile's operands of K and V, as the products read them.
 static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
-  Part key = getPart(b, s, at, s.step.getKey(), "key"), value = getPart(b, s, at, s.step.getValue(), "value");
+  auto gather = s.step.getKey().getDefiningOp<GatherPagesOp>();
+  Part key = gather ? gatherPart(b, s, at, gather, "key") : getPart(b, s, at, s.step.getKey(), "key");
   OpFoldResult count = at.sizes[s.keyPos()];
   int64_t keys = s.schedule.getKeyTile();
   bool inPairs = s.schedule.getInfo().queryLayout == OperandLayout::Pairs;
-  at.key = inPairs ? key : copyRows(b, s, key, 1, 2, keys, count);
-  bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // as K: they have one type
-  at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
-  at.transposed = {transposeRows(b, s, key, 2, inPairs), transposeRows(b, s, value, 3, inPairs)};
+  at.key = inPairs || gather ? key : copyRows(b, s, key, 1, 2, keys, count);
+  if (isUnreadValue(s)) {
+    at.transposed = {transposeRows(b, s, key, 2, inPairs)};
+    spareValue(b, s, at, inPairs);
+  } else {
+    Part value = getPart(b, s, at, s.step.getValue(), "value");
+    bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // as K: they have one type
+    at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
+    at.transposed = {transposeRows(b, s, key, 2, inPairs), transposeRows(b, s, value, 3, inPairs)};
+  }
   if (!inPairs)
     return;
   // In pairs of keys, (key floordiv 2, column, key mod 2).

@@ -82,6 +82,30 @@ Part attn::getPart(OpBuilder &b, const TaskShape &s, const DomainTile &at, Value
   return part;
 }
 
+Part attn::gatherPart(OpBuilder &b, const TaskShape &s, const DomainTile &at, GatherPagesOp gather, StringRef name) {
+  Location loc = s.loc;
+  Slice slice = getSlice(b, loc, at, s.getMap(name)); // (batch, kv head, key, column)
+  int64_t columns = cast<RankedTensorType>(gather.getOutput().getType()).getDimSize(3);
+  auto spaceType = RankedTensorType::get({1, 1, s.schedule.getKeyTile(), columns}, s.rowType);
+  Value space = bufferization::AllocTensorOp::create(b, loc, spaceType, /*dynamicSizes=*/ValueRange());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> origin(4, zero), unit(4, one), sizes = {one, one, slice.sizes[2], b.getIndexAttr(columns)};
+  Value rows = tensor::ExtractSliceOp::create(b, loc, space, origin, sizes, unit);
+  auto tiled =
+      GatherPagesOp::create(b, loc, rows.getType(), gather.getCache(), gather.getBlockTable(), gather.getLengths(),
+                            toValue(b, loc, slice.offsets[0]), toValue(b, loc, slice.offsets[1]),
+                            toValue(b, loc, slice.offsets[2]), rows, gather.getPageLayoutAttr(), IntegerAttr());
+  Part part;
+  part.source = tiled->getResult(0);
+  part.slice = {origin, sizes, unit};
+  AffineExpr exprs[] = {b.getAffineDimExpr(1), b.getAffineDimExpr(s.getWidth(name) - s.numBatch)};
+  part.map = AffineMap::get(4, 0, exprs, b.getContext());
+  auto partType =
+      RankedTensorType::get({getConstantIntValue(slice.sizes[2]).value_or(ShapedType::kDynamic), columns}, s.rowType);
+  part.value = tensor::ExtractSliceOp::create(b, loc, partType, part.source, origin, sizes, unit);
+  return part;
+}
+
 Value attn::insert(OpBuilder &b, Location loc, const Part &part, Value value) {
   return tensor::InsertSliceOp::create(b, loc, value, part.source, part.slice.offsets, part.slice.sizes,
                                        part.slice.strides);

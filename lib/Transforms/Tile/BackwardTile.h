@@ -85,6 +85,9 @@ struct Part : Operand {
 };
 /// `operand`, or the task's part of it, at `at`.
 Part getPart(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at, mlir::Value operand, llvm::StringRef name);
+/// The rows of a key tile from their pages, in the type of products.
+Part gatherPart(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at, GatherPagesOp gather,
+                llvm::StringRef name);
 mlir::Value insert(mlir::OpBuilder &b, mlir::Location loc, const Part &part, mlir::Value value);
 /// Space of `shape`, (row, column) or (pair, column, 2), of which rows are a line apart from each other, and the
 /// first `used` of it.

@@ -38,11 +38,12 @@ static Task getTask(OpBuilder &b, const TaskShape &s, ValueRange batch, std::opt
   Location loc = s.loc;
   Task task{{b, s.domainSizes, batch.take_front(s.numBatch)}, {}, {}, queries, keys};
   if (Value sequences = s.step.getCuSeqlensQ()) {
-    Value others = s.step.getCuSeqlensK();
     task.queryStart = getSequenceStart(b, loc, sequences, batch[0]);
-    task.keyStart = getSequenceStart(b, loc, others, batch[0]);
     task.sizes[s.queryPos()] = getSequenceLength(b, loc, sequences, batch[0]);
-    task.sizes[s.keyPos()] = getSequenceLength(b, loc, others, batch[0]);
+    if (Value others = s.step.getCuSeqlensK()) {
+      task.keyStart = getSequenceStart(b, loc, others, batch[0]);
+      task.sizes[s.keyPos()] = getSequenceLength(b, loc, others, batch[0]);
+    }
   }
   task.numQueries = task.sizes[s.queryPos()];
   task.numKeys = task.sizes[s.keyPos()];

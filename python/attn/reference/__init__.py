@@ -109,8 +109,8 @@ def paged_sdpa(
 ) -> Array | tuple[Array, ...]:
     """Attention on a paged cache: `gather_pages` of keys and values, then `sdpa` with `kv_lengths` and the options.
 
-    With cu_seqlens_q [B + 1] q is (total_q, Hq, D), and the results are those of `varlen_sdpa`. k_scale and v_scale are
-    as in `attn.paged_sdpa`.
+    With cu_seqlens_q [B + 1] q is (total_q, Hq, D), and the results are those of `varlen_sdpa`. k_scale, v_scale and
+    key_sums are as in `attn.paged_sdpa`.
     """
     k, v = (gather_pages(x, block_table, kv_lengths, page_layout) for x in (k_cache, v_cache))
     shape = np.shape(k_cache)[:3]
@@ -122,8 +122,13 @@ def paged_sdpa(
         if np.shape(scale) == shape:
             options[name] = gather_pages(scale, block_table, kv_lengths, page_layout)
     if cu_seqlens_q is not None:
-        return packed_queries(q, k, v, cu_seqlens_q, kv_lengths, **options)
-    return sdpa(q, k, v, kv_lengths=kv_lengths, **options)
+        results = packed_queries(q, k, v, cu_seqlens_q, kv_lengths, **options)
+    else:
+        results = sdpa(q, k, v, kv_lengths=kv_lengths, **options)
+    if not options.get("return_key_sums"):
+        return results
+    page = shape[1 if page_layout == "nhd" else 2]
+    return (*results[:-1], results[-1].reshape(*results[-1].shape[:2], np.shape(block_table)[1], page))
 
 
 def kv_append(

@@ -79,6 +79,7 @@ def sdpa(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
 ) -> Array | tuple[Array, ...]:
     """Scaled dot-product attention, the formula of docs/Semantics.md in its order, every step in float64.
 
@@ -107,10 +108,11 @@ def sdpa(
       k_scale, v_scale: k and v stand for k_scale·k and v_scale·v: [Hkv], one a key head, or [B, Hkv, Sk], one a token.
       return_lse, return_weights: ask for lse (B, Hq, Sq) and for the weights (B, Hq, Sq, Sk) that multiply V.
       return_max, return_log_sum: ask for the terms m and ln l of lse, both (B, Hq, Sq).
+      return_key_sums: ask for the sums of the weights of each key (B, Hkv, Sk), over queries and heads that share one.
 
     Returns:
       out (B, Hq, Sq, Dv) in `layout`, or a tuple of out and further results, in the order lse, weights, max,
-      log_sum; all float64.
+      log_sum, key_sums; all float64.
 
     Raises:
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
@@ -128,6 +130,10 @@ def sdpa(
     results += [weights] if return_weights else []
     results += [at.max] if return_max else []
     results += [at.log_sum] if return_log_sum else []
+    if return_key_sums:
+        sizes = at.sizes
+        by_group = weights.reshape(sizes.b, sizes.hkv, sizes.hq // sizes.hkv, sizes.sq, sizes.sk)
+        results.append(by_group.sum((2, 3)))
     return results[0] if len(results) == 1 else tuple(results)
 
 

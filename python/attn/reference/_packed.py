@@ -28,6 +28,7 @@ def varlen_sdpa(
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
+    return_key_sums: bool = False,
     **options: Any,
 ) -> Array | tuple[Array, ...]:
     """Attention over packed sequences: each by itself, as `sdpa` computes it.
@@ -36,6 +37,7 @@ def varlen_sdpa(
       q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv).
       cu_seqlens_q, cu_seqlens_k: [B + 1], exclusive prefix sums of the lengths.
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too.
+      return_key_sums: return key_sums (Hkv, total_k) too.
       options: scale, causal, window, align, softcap, sink, score_mod, mask_mod as in `sdpa`; offsets are [B], and
         positions count from the start of a sequence.
 
@@ -46,11 +48,13 @@ def varlen_sdpa(
     rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
     keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
     flags = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
+    wanted = {**flags, "return_key_sums": return_key_sums}
     parts = (
-        (at, sdpa(q[None, at], k[None, of], v[None, of], layout="bshd", **flags, **mine))
+        (at, (slice(None), of), sdpa(q[None, at], k[None, of], v[None, of], layout="bshd", **wanted, **mine))
         for _, at, of, mine in _sequences(rows, keys, options)
     )
-    return _pack(parts, q.shape, v.shape[2], sum(flags.values()))
+    sums = np.zeros((k.shape[1], k.shape[0])) if return_key_sums else None
+    return _pack(parts, q.shape, v.shape[2], sum(flags.values()), sums)
 
 
 def packed_queries(
@@ -70,7 +74,7 @@ def packed_queries(
       options: as in `varlen_sdpa`; k_scale and v_scale are (Hkv,) or (B, Hkv, Sk).
 
     Returns:
-      As `varlen_sdpa`.
+      As `varlen_sdpa`; key_sums are (B, Hkv, Sk).
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
     rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
@@ -84,20 +88,34 @@ def packed_queries(
         return sdpa(q[None, at], keys, values, layout="bshd", **mine)
 
     count = sum(bool(options.get(x)) for x in ("return_lse", "return_max", "return_log_sum"))
-    parts = ((at, part(b, at, mine)) for b, at, _, mine in _sequences(rows, rows, options))
-    return _pack(parts, q.shape, v.shape[3], count)
+    parts = (
+        (at, (b, slice(None), slice(lengths[b])), part(b, at, mine))
+        for b, at, _, mine in _sequences(rows, rows, options)
+    )
+    sums = np.zeros(k.shape[:3]) if options.get("return_key_sums") else None
+    return _pack(parts, q.shape, v.shape[3], count, sums)
 
 
-def _pack(parts: Iterable[tuple[slice, Any]], shape: tuple[int, ...], columns: int, count: int) -> Any:
-    """The results of each sequence, (1, S, Hq, Dv) and `count` of (1, Hq, S), in the rows of all; q has `shape`."""
+def _pack(
+    parts: Iterable[tuple[slice, tuple[Any, ...], Any]],
+    shape: tuple[int, ...],
+    columns: int,
+    count: int,
+    sums: Array | None,
+) -> Any:
+    """The results of each sequence, (1, S, Hq, Dv) and `count` of (1, Hq, S), in the rows of all; q has `shape`.
+
+    Those of keys, (1, Hkv, S), are the last ones, and go to their place in `sums` where these are wanted.
+    """
     out = np.zeros((*shape[:2], columns))
     rest = [np.full(shape[1::-1], -np.inf) for _ in range(count)]
-    for at, results in parts:
-        part, *others = results if rest else (results,)
+    wholes = [*rest, *([] if sums is None else [sums])]
+    for at, of, results in parts:
+        part, *others = results if wholes else (results,)
         out[at] = part[0]
-        for whole, each in zip(rest, others, strict=True):
-            whole[:, at] = each[0]
-    return (out, *rest) if rest else out
+        for n, (whole, each) in enumerate(zip(wholes, others, strict=True)):
+            whole[(slice(None), at) if n < count else of] = each[0]
+    return (out, *wholes) if wholes else out
 
 
 def varlen_sdpa_backward(

@@ -26,6 +26,7 @@ class Call(NamedTuple):
 
     Attributes:
       captured: the names of the captures, with "," between.
+      with_sums: key_sums are returned; otherwise an empty tensor in their place.
     """
 
     q: Tensor
@@ -46,6 +47,7 @@ class Call(NamedTuple):
     dynamic: bool = False
     regions: str = ""
     captured: str = ""
+    with_sums: bool = False
     words: tuple[Any, ...] = ()
 
     @classmethod
@@ -75,13 +77,17 @@ class Call(NamedTuple):
 INPUTS = "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
 INPUTS += "Tensor[] captures, Tensor? cu_seqlens_q=None, Tensor? sink=None, Tensor? k_scale=None, "
 INPUTS += "Tensor? v_scale=None, Tensor? offsets=None, float? scale=None, str? causal=None, str? align=None, "
-INPUTS += 'str page_layout="nhd", bool dynamic=False, str regions="", str captured=""'
+INPUTS += 'str page_layout="nhd", bool dynamic=False, str regions="", str captured="", '
+INPUTS += "bool with_sums=False"
 INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
 
 
-def _run(*arguments: Any) -> tuple[Tensor, Tensor]:
+def _run(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
     call = Call.of(arguments)
-    return attn.paged_sdpa(*call[:5], **call.options(), return_lse=True)
+    if call.with_sums:
+        return attn.paged_sdpa(*call[:5], **call.options(), return_lse=True, return_key_sums=True)
+    out, lse = attn.paged_sdpa(*call[:5], **call.options(), return_lse=True)
+    return out, lse, lse.new_empty(0)
 
 
 _operator = torch.library.custom_op(
@@ -89,17 +95,22 @@ _operator = torch.library.custom_op(
     _run,
     mutates_args=(),
     device_types=_ops.DEVICES,
-    schema=f"({INPUTS}) -> (Tensor out, Tensor lse)",
+    schema=f"({INPUTS}) -> (Tensor out, Tensor lse, Tensor key_sums)",
 )
 
 
 @_operator.register_fake
-def _shapes(*arguments: Any) -> tuple[Tensor, Tensor]:
+def _shapes(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
     call = Call.of(arguments)
     _place.check(call.tensors())
     rows = call.q.shape[:3] if call.cu_seqlens_q is None else call.q.shape[1::-1]
     lse = call.q.new_empty(rows, dtype=_ops._lse_type(call.q))
-    return call.q.new_empty((*call.q.shape[:-1], call.v_cache.shape[3])), lse
+    of_keys: tuple[int, ...] = (0,)
+    if call.with_sums:
+        _, *page = call.k_cache.shape[:3]
+        size, heads = page if call.page_layout == "nhd" else page[::-1]
+        of_keys = (call.block_table.shape[0], heads, call.block_table.shape[1], size)
+    return call.q.new_empty((*call.q.shape[:-1], call.v_cache.shape[3])), lse, lse.new_empty(of_keys)
 
 
 APPEND = "Tensor(a!) cache, Tensor new, Tensor? positions=None, Tensor? block_table=None, Tensor? slots=None, "
@@ -152,9 +163,10 @@ def paged_sdpa(
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
     return_lse: bool = False,
+    return_key_sums: bool = False,
     dynamic: bool = True,
     **words: Unpack[Words],
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> Tensor | tuple[Tensor, ...]:
     """`attn.paged_sdpa` as an operator of PyTorch: attention on keys and values that lie in pages, without gradients.
 
     It runs in eager mode, under torch.compile without graph breaks, torch.export and inference mode. Tensors are on the
@@ -176,11 +188,14 @@ def paged_sdpa(
       k_scale, v_scale: of quantised caches, (Hkv,), (pages, Hkv), or the shape of the caches without D; (B, Hkv, Sk)
         not with dynamic.
       return_lse: return lse (B, Hq, Sq) too, (Hq, total_q) with cu_seqlens_q.
+      return_key_sums: return key_sums (B, Hkv, max_pages, page) too, the sums of the weights of each key, in the order
+        of the sequence's keys, as in `attn.paged_sdpa`.
       dynamic: one kernel for any number of sequences, rows and pages.
       {words}
 
     Returns:
-      out (B, Hq, Sq, Dv), (total_q, Hq, Dv) with cu_seqlens_q; or out and lse.
+      out (B, Hq, Sq, Dv), (total_q, Hq, Dv) with cu_seqlens_q; or a tuple of out and further results, in the order
+      lse, key_sums.
 
     Raises:
       TypeError, ValueError, RuntimeError: as `attn.paged_sdpa`.
@@ -190,7 +205,7 @@ def paged_sdpa(
         tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
         # Of one type and value: True is no number, though it has the hash of 1.
         given = [(name, type(x), x) for name, x in words.items()] if words else ()
-        constants = (page_layout, scale, causal, align, return_lse, *given)
+        constants = (page_layout, scale, causal, align, return_lse, return_key_sums, *given)
         made = _steps.paged(q, k_cache, v_cache, *tables, others, constants)
         if made is not None:
             return made
@@ -220,9 +235,11 @@ def paged_sdpa(
         dynamic=dynamic,
         regions=regions,
         captured=captured,
+        with_sums=return_key_sums,
     )
-    out, lse = _operator(*call[:-1], *_ops.flat_words(words))
-    return (out, lse) if return_lse else out
+    out, lse, sums = _operator(*call[:-1], *_ops.flat_words(words))
+    results = (out, *([lse] if return_lse else []), *([sums] if return_key_sums else []))
+    return results if len(results) > 1 else out
 
 
 def _scores(

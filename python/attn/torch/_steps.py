@@ -36,12 +36,14 @@ class _Paged(NamedTuple):
       columns: of out.
       is_like_q: out has the form of q.
       lse: its type; None where it is not returned.
+      sums: the type of key_sums, likewise, and the sizes of it that are fixed: heads of K and rows of a page.
     """
 
     plan: _plan.Plan
     columns: int
     is_like_q: bool
     lse: torch.dtype | None
+    sums: tuple[torch.dtype, int, int] | None
 
 
 _plans: OrderedDict[Hashable, Any] = OrderedDict()  # None where a call converts or copies before the kernel has it
@@ -56,13 +58,14 @@ def paged(
     sums: Tensor,
     others: tuple[Tensor | None, Tensor | None, Tensor | None],
     constants: tuple[Any, ...],
-) -> Tensor | tuple[Tensor, Tensor] | None:
+) -> Tensor | tuple[Tensor, ...] | None:
     """The results of `attn.torch.paged_sdpa`, dynamic, by a plan; None where there is none.
 
     Args:
       q, keys, values, table, lengths, sums: as there, in its order.
       others: sink, k_scale and v_scale.
-      constants: page_layout, scale, causal, align, return_lse, and words with the types of their values, and these.
+      constants: page_layout, scale, causal, align, return_lse, return_key_sums, and words with the types of their
+        values, and these.
     """
     if _eager.is_seen():
         return None
@@ -92,7 +95,7 @@ def paged(
         return None
     if found is None:
         return None
-    plan, columns, is_like_q, lse_type = found
+    plan, columns, is_like_q, lse_type, sums_form = found
     out = torch.empty_like(q) if is_like_q else q.new_empty(tokens, heads, columns)
     results: Any = out
     addresses.append(out.data_ptr())
@@ -102,6 +105,13 @@ def paged(
         results = (out, lse)
         addresses.append(lse.data_ptr())
         sizes += heads, tokens
+    if sums_form is not None:
+        sums_type, *of_page = sums_form
+        shape = (batch, of_page[0], width, of_page[1])
+        key_sums = q.new_empty(shape, dtype=sums_type)
+        results = (out, key_sums) if lse_type is None else (*results, key_sums)
+        addresses.append(key_sums.data_ptr())
+        sizes += shape
     return results if _runs(plan, addresses, sizes) else None
 
 
@@ -113,13 +123,14 @@ def _made_paged(
     Raises:
       TypeError, ValueError, CompileError: the call is refused.
     """
-    page_layout, scale, causal, align, return_lse, *pairs = constants
+    page_layout, scale, causal, align, return_lse, return_key_sums, *pairs = constants
     words = {name: value for name, _, value in pairs}
     if not all(x is None or isinstance(x, str) for x in (causal, align)) or isinstance(scale, Tensor):
         raise TypeError("expected no tensor among the constants")
     if causal is align is None and _checks.placed(words):
         raise ValueError("expected no words that take the lengths for equal, which are values")
     options = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, **words}
+    options["return_key_sums"] = return_key_sums
     call = _serving.paged(*given, "host", page_layout, **named, **options)
     _serving.check_dynamic(call.problem)
     kernel = api.compiled(call.traced(None, None, dynamic=True)[0], "host")
@@ -131,7 +142,10 @@ def _made_paged(
         return None
     q, columns = tensors[0], kernel.outputs[0]["shape"][-1]
     is_like_q = columns == q.shape[2] and q.is_contiguous()
-    return _Paged(plan, columns, is_like_q, getattr(torch, kernel.outputs[1]["dtype"]) if return_lse else None)
+    types = {x["name"]: getattr(torch, x["dtype"]) for x in kernel.outputs}
+    of_keys = kernel.outputs[-1]["shape"]
+    sums = (types["key_sums"], of_keys[1], of_keys[3]) if return_key_sums else None
+    return _Paged(plan, columns, is_like_q, types["lse"] if return_lse else None, sums)
 
 
 class _Append(NamedTuple):
