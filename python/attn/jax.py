@@ -17,7 +17,7 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla
+from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla, _xla_sharding
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 from attn._xla import Call
@@ -175,7 +175,11 @@ def _apply(
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
         traced = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
     call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
-    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *traced.arrays))
+    # Inside of shard_map all vary over the axes that one varies over; the gradient of one that did not is a sum.
+    arrays = _xla.varying((*tensors.values(), *traced.arrays))
+    # A shard_map outside of jit has no rule for a custom_vjp such as this one, but one for a jit around it.
+    function = _jitted if _xla.varies_over(arrays[0]) else _differentiable
+    out, lse, row_max, _ = function(call, arrays)
     rows = [lse] if _checks.flag("return_lse", return_lse) else []
     rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
     return (out, *rows) if rows else out
@@ -261,6 +265,9 @@ def _backward(call: Call, saved: Any, cotangents: Any) -> Any:
 _differentiable.defvjp(_forward, _backward, symbolic_zeros=True)
 
 
+_jitted = jax.jit(_differentiable, static_argnums=0)
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _first_order(call: Call, arrays: tuple[Any, ...]) -> Any:
     return _operator(call)(*arrays)
@@ -279,7 +286,7 @@ _first_order.defvjp(lambda call, arrays: (_first_order(call, arrays), None), _re
 @functools.cache
 def _operator(call: Call) -> Any:
     """The function of arrays that a call is: a custom call, with a rule for vmap."""
-    operator = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_xla.run, call)))
+    operator = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_xla_sharding.run, call)))
 
     def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
         folded = _fold(call, size, is_batched, arrays)
