@@ -14,9 +14,8 @@ import warnings
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 from jax.experimental.custom_partitioning import custom_partitioning
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
 from attn import _xla
 from attn._xla import Call
@@ -151,7 +150,8 @@ def _partition(call: Call, mesh: Any, arrays: Any, results: Any) -> Any:
     axes = _axes(call, mesh, form, arrays)
 
     def shardings(all_labels: list[Labels]) -> tuple[NamedSharding, ...]:
-        parts = ([axes.get("h" if x == "k" and form.heads[1] > 1 else x) or None for x in labels] for labels in all_labels)
+        found = axes | ({"k": axes["h"]} if form.heads[1] > 1 else {})
+        parts = ([found.get(x) or None for x in labels] for labels in all_labels)
         return tuple(NamedSharding(mesh, PartitionSpec(*x)) for x in parts)
 
     # A gradient of what all devices read is the sum of theirs.
@@ -193,8 +193,8 @@ def _axes(call: Call, mesh: Any, form: Form, arrays: Any) -> dict[str, Axes]:
     if gathered:
         warnings.warn(
             f"attn.jax: arrays of attention of {list(shapes[0])} are partitioned over {', '.join(sorted(gathered))} "
-            "where the kernel is not: they are gathered, and each device computes all of it. It is partitioned by batch "
-            "and by key heads; for rows and keys write attn.jax.ring_sdpa inside of jax.shard_map",
+            "where the kernel is not: they are gathered, and each device computes all of it. It is partitioned by "
+            "batch and by key heads; for rows and keys write attn.jax.ring_sdpa inside of jax.shard_map",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""`attn.jax` on arrays that are on several devices: XLA partitions it by batch and heads, and says where it does not."""
+"""`attn.jax` on arrays that are on several devices: XLA partitions it by batch and heads, or says so."""
 
 import os
 import re
@@ -134,7 +134,10 @@ def test_packed_sequences_are_partitioned_by_heads(rng):
 def test_gradients_inside_of_shard_map_with_its_checks(rng, is_jitted):
     q, dout, k = draw(rng, B, HQ, S, D), draw(rng, B, HQ, S, D), draw(rng, 1, HKV, S, D)
     shards = jax.shard_map(
-        lambda q, k, v: attn.jax.sdpa(q, k, v, **OPTIONS), mesh=mesh_of("auto"), in_specs=(P("s"), P(), P()), out_specs=P("s")
+        lambda q, k, v: attn.jax.sdpa(q, k, v, **OPTIONS),
+        mesh=mesh_of("auto"),
+        in_specs=(P("s"), P(), P()),
+        out_specs=P("s"),
     )
     step = jax.grad(lambda q, k, v: (shards(q, k, v) * dout).sum(), (0, 1, 2))
     found = (jax.jit(step) if is_jitted else step)(q, k, k)
