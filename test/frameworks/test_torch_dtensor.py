@@ -85,7 +85,15 @@ def reference(given):
     return [out, lse, *grads.values()]
 
 
-CASES = ["batch", "heads", "replicate", "one head of keys", "bias and sink, heads", "bias and sink, batch", "batch and heads"]
+CASES = [
+    "batch",
+    "heads",
+    "replicate",
+    "one head of keys",
+    "bias and sink, heads",
+    "bias and sink, batch",
+    "batch and heads",
+]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -105,7 +113,7 @@ MESSAGES = {
     "keys": r"expected key with placements .* beside a query of .*, found .*2",
     "other": r"expected key with placements .* beside a query of",
     "dropout": r"expected dropout_p=0.0 with distributed tensors",
-    "function": r"expected no mask_mod with distributed tensors, .* local_map",
+    "function": r"expected no mask_mod with distributed tensors, .*local_map",
     "mask": r"expected attn_mask to be a DTensor .* write distribute_tensor\(attn_mask, mesh, placements\)",
 }
 
