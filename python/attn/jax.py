@@ -17,7 +17,7 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla, _xla_sharding
+from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla, _xla_ring, _xla_sharding
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 from attn._xla import Call
@@ -132,6 +132,148 @@ def varlen_sdpa(
 
 
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
+
+
+def ring_sdpa(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    *,
+    axis_name: str,
+    layout: str = "contiguous",
+    causal: bool = False,
+    window: tuple[int | None, int | None] | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sink: jax.Array | None = None,
+    return_lse: bool = False,
+) -> jax.Array | tuple[jax.Array, jax.Array]:
+    """Attention of a sequence whose rows are on the devices of a mesh axis, with gradients; inside of jax.shard_map.
+
+    Keys and values travel from device to device, and gradients of them back home. A step asks for the keys of the next
+    one before its kernel. What masks say counts from the start of the whole sequence of S = n · rows.
+
+    Args:
+      q, k, v: (B, Hq, S/n, D), (B, Hkv, S/n, D), (B, Hkv, S/n, Dv), the device's rows, of one float type.
+      axis_name: the axis of the mesh.
+      layout: "contiguous": device r has the rows r · S/n …; "striped": r, r + n, r + 2n …, with which causal attention
+        costs every device the same.
+      causal: a query sees the keys j ≤ i.
+      window: (L, R) as in `attn.sdpa`; of contiguous rows.
+      scale, softcap: as in `sdpa`, numbers.
+      sink: (Hq,) floats, as in `sdpa`; has a gradient, the sum over devices.
+      return_lse: return lse (B, Hq, S/n) too; it has a gradient.
+
+    Returns:
+      out (B, Hq, S/n, Dv), or (out, lse).
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`; a window of striped rows; rows of queries and keys that differ.
+      NotImplementedError: a gradient of second order.
+    """
+    if layout not in _xla_ring.LAYOUTS:
+        raise ValueError(f'expected layout to be "contiguous" or "striped", found {layout!r}')
+    if layout == "striped" and window is not None:
+        raise ValueError('expected no window with layout="striped", found one; write layout="contiguous"')
+    if not isinstance(causal, bool):
+        raise TypeError(f"expected causal to be True or False in a ring, found {causal!r}")
+    q, k, v = (jnp.asarray(x) for x in (q, k, v))
+    if q.ndim != 4 or k.ndim != 4 or q.shape[2] != k.shape[2]:
+        raise ValueError(
+            f"expected q and k (B, H, rows of the device, D) of as many rows, found shapes {q.shape} and {k.shape}"
+        )
+    is_masked = causal or window is not None
+    words = tuple((name, x) for name, x in {"window": window, "softcap": softcap}.items() if x is not None)
+    run = functools.partial(_block, (causal, scale, words), False)
+    run_backward = functools.partial(_block, (causal, scale, words), True)
+    ring = _xla_ring.Ring(axis_name, layout, is_masked, _Function(run), _Function(run_backward))
+    sinks = () if sink is None else (jnp.asarray(sink).astype(_score_type(q.dtype)),)
+    q, k, v, *sinks = _xla.varying((q, k, v, *sinks))
+    out, lse = _ring(ring, q, k, v, sinks[0] if sinks else None)
+    return (out, lse) if _checks.flag("return_lse", return_lse) else out
+
+
+_ring = jax.jit(_xla_ring.attention, static_argnums=0)
+
+
+class _Function:
+    """A partial function, equal to another of the same arguments, so that a jit knows it."""
+
+    def __init__(self, function: functools.partial[Any]) -> None:
+        self._function, self._key = function, (function.func, function.args)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Function) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
+    """A step of a ring by a kernel: out, max, log_sum; or the gradients, by those of whole rows."""
+    causal, scale, words = form
+    q, k, v, sink, offsets, *saved = arrays
+    name = "causal" if causal else "align"
+    options = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
+    tensors, options = _arguments(
+        "sdpa", {"q": q, "k": k, "v": v, "sink": sink}, {"offsets": offsets}, scale, options, dict(words)
+    )
+    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
+    _xla.register()
+    if not is_backward:
+        out, _, row_max, log_sum = _first_order(call, tuple(tensors.values()))
+        return out, row_max, log_sum
+    grad = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
+    return _first_order(call._replace(grad=grad, has_dlse=True), (*tensors.values(), *saved))
+
+
+def sdpa_backward(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    out: jax.Array,
+    lse: jax.Array | tuple[jax.Array, jax.Array],
+    dout: jax.Array,
+    *,
+    scale: float | None = None,
+    causal: str | jax.Array | None = None,
+    align: str | jax.Array | None = None,
+    **words: Unpack[Words],
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The gradients of q, k and v from out and lse of whole rows, of which k and v may be a part of the keys.
+
+    So the gradients of parts of the keys, each by a call, sum up to those of the whole: what schemes on several devices
+    need whose forward pass merged the results of parts.
+
+    Args:
+      q, k, v, scale, causal, align: as in `sdpa`, in the layout bhsd.
+      out, lse: of the whole rows, (B, Hq, Sq, Dv) and (B, Hq, Sq); for lse rather the pair (max, log_sum), whose sum it
+        is, where it is large.
+      dout: the cotangent of out.
+      {words}
+
+    Returns:
+      dq, dk, dv.
+
+    Raises:
+      TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
+    """
+    options = {"layout": "bhsd", **_alignments(causal, align)}
+    given = {"q": q, "k": k, "v": v}
+    tensors, options = _arguments("sdpa_backward", given, {"offsets": _offsets(causal, align)}, scale, options, words)
+    row_max, log_sum = lse if isinstance(lse, tuple) else (lse, jnp.zeros_like(lse))
+    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
+    _xla.register()
+    found: tuple[jax.Array, jax.Array, jax.Array] = _first_order(
+        call._replace(grad=("q", "k", "v")), (*tensors.values(), out, row_max, log_sum, dout)
+    )
+    return found
+
+
+sdpa_backward.__doc__ = _signatures.with_words(sdpa_backward.__doc__)
 
 
 def _offsets(causal: Any, align: Any) -> Any:

@@ -127,6 +127,6 @@ def test_what_ranks_would_compute_otherwise_is_refused(found, name):
 
 def test_ranks_have_whole_groups_of_heads(found):
     if found["ranks"] == 4:
-        assert "expected as many heads of key that 4 ranks have equally many, found 2" in found["errors"]["heads"]
+        assert "expected heads of key of which 4 ranks have equally many, found 2" in found["errors"]["heads"]
     else:
         assert "expected key with placements" in found["errors"]["heads"]

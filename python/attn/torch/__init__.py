@@ -3,8 +3,8 @@
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
 packed sequences, `paged_sdpa` paged caches, which `kv_append` writes; `register_transformers` makes attn an attention
 implementation of Hugging Face transformers. docs/Training.md goes from the formula of the gradient to a training loop.
-Tensors are on the CPU or on a CUDA device. Where a sequence is on several ranks of torch.distributed, `context_parallel`
-and `sharded_sdpa` are attention of the whole (docs/Scaling.md).
+Tensors are on the CPU or on a CUDA device. Where a sequence is on several ranks of torch.distributed,
+`context_parallel` and `sharded_sdpa` are attention of the whole (docs/Scaling.md).
 """
 
 try:

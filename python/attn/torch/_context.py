@@ -12,8 +12,8 @@ from attn.torch import _dtensor
 DISTRIBUTED = "torch.distributed.tensor"
 CONTEXT_PARALLEL = (
     "expected a call outside of torch.distributed's context_parallel, found one inside: each rank would attend to its "
-    "own part of the keys alone; write attn.torch.context_parallel(mesh, buffers=…, buffer_seq_dims=…) in its place, or "
-    "call attn.torch with all keys"
+    "own part of the keys alone; write attn.torch.context_parallel(mesh, buffers=…, buffer_seq_dims=…) in its place, "
+    "or call attn.torch with all keys"
 )
 FORWARD_MODE = (
     "expected a gradient of reverse mode of attn::sdpa, found forward mode (forward_ad.make_dual, torch.func.jvp and "

@@ -100,8 +100,8 @@ def _check_counts(mesh: Any, dims: list[int | None], key: Tensor, is_one_head: b
         ranks *= mesh.size(n) if dim == HEADS else 1
     if ranks > 1 and not is_one_head and key.shape[1] % ranks:
         raise ValueError(
-            f"expected as many heads of key that {ranks} ranks have equally many, found {key.shape[1]}; repeat them, as "
-            "by key.repeat_interleave(n, 1), or shard the batch"
+            f"expected heads of key of which {ranks} ranks have equally many, found {key.shape[1]}; repeat them, as by "
+            "key.repeat_interleave(n, 1), or shard the batch"
         )
 
 
@@ -116,8 +116,8 @@ def _check_options(dims: list[int | None], options: dict[str, Any]) -> None:
     for name in FUNCTIONS:
         if options.get(name) is not None:
             raise ValueError(
-                f"expected no {name} with distributed tensors, found one: its b and h would count from the first of the "
-                "rank; write torch.distributed.tensor.experimental.local_map around the call where it reads neither"
+                f"expected no {name} with distributed tensors, found one: its b and h would count from the first of "
+                "the rank; write torch.distributed.tensor.experimental.local_map around the call where it reads neither"
             )
 
 

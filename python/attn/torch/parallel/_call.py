@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import torch
@@ -55,7 +56,7 @@ def settings(given: Any, method: str, layout: str | Tensor, ordered: bool | int,
     starts = None
     if cu_seqlens is not None:
         starts = tuple(int(x) for x in (cu_seqlens.tolist() if hasattr(cu_seqlens, "tolist") else cu_seqlens))
-        if not starts or starts[0] != 0 or any(a > b for a, b in zip(starts, starts[1:], strict=False)):
+        if not starts or starts[0] != 0 or any(a > b for a, b in itertools.pairwise(starts)):
             raise ValueError(f"expected cu_seqlens to rise from 0 to the length of the whole, found {list(starts)}")
     return Settings(given, method, layout, ordered, starts)
 

@@ -46,7 +46,7 @@ def context_parallel(
     buffers, dims = list(buffers or ()), list(buffer_seq_dims or ())
     if len(buffers) != len(dims):
         raise ValueError(f"expected as many buffer_seq_dims as buffers, found {len(dims)} and {len(buffers)}")
-    kept = [x for x in (no_restore_buffers or ())]
+    kept = list(no_restore_buffers or ())
     if any(all(x is not y for y in buffers) for x in kept):
         raise ValueError("expected no_restore_buffers to be some of buffers, found another tensor")
     chosen = _call.settings(mesh, method, layout, ordered, cu_seqlens)
