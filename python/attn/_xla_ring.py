@@ -1,6 +1,6 @@
 """Ring attention inside of a shard_map: keys and values travel over an axis of the mesh, and their gradients.
 
-States are (out, max, log_sum) of a rank's rows. The backward pass is by those of whole rows: nothing of a step is saved.
+States are (out, max, log_sum) of a rank's rows. The backward pass is by those of whole rows: no step saves anything.
 """
 
 from __future__ import annotations

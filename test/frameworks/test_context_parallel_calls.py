@@ -82,7 +82,7 @@ def on_ranks(rank, count):
         with attn.torch.context_parallel(mesh, buffers=buffers, buffer_seq_dims=[1] * 3, layout=layout):
             logits = network(input_ids=tokens, position_ids=positions, use_cache=False).logits
             loss = F.cross_entropy(logits[0], labels[0], reduction="sum")
-        loss.backward()
+            loss.backward()  # it reads the buffers
         found["model " + implementation] = attn.torch.unshard(logits, 1, mesh, layout=layout), gradients(network, count)
 
     q = draw(1, 4, S // count, D)

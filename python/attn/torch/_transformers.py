@@ -47,7 +47,7 @@ def _mask(*arguments: Any, **keywords: Any) -> torch.Tensor | None:
     mask: torch.Tensor | None
     if _active.stack:
         _interface.check_caller()
-        return _windows.of_whole(keywords)
+        return _windows.of_whole(keywords, _active.settings().cu_seqlens is not None)
     if torch.compiler.is_compiling() or torch.jit.is_tracing() or arguments:
         mask = sdpa_mask(*arguments, **keywords)
     else:

@@ -31,7 +31,7 @@ def context_parallel(
     Inside, `attn.torch.sdpa`, `attn.torch.varlen_sdpa`, F.scaled_dot_product_attention and models of transformers with
     attn_implementation="attn" or "sdpa" are `sharded_sdpa`: what masks say counts from the start of the whole. Every
     call of attention inside is one of the sequence; FlexAttention of PyTorch is not seen. It is of the process, as
-    PyTorch's own, and a backward pass may run outside.
+    PyTorch's own. A backward pass belongs inside where it reads buffers, as that of an embedding reads tokens.
 
     Args:
       mesh, method, layout, ordered, cu_seqlens: as in `sharded_sdpa`.
