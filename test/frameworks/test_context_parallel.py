@@ -23,8 +23,8 @@ SCHEMES = {
     "ordered allgather": {"method": "allgather", "ordered": True},
 }
 ALL, SOME = tuple(SCHEMES), ("allgather", "ring", "ulysses", "ordered ring")
-# Options of the call, heads, batch, type, and what runs; sinks and cotangents of lse are drawn where they are named. Each
-# form of a kernel is compiled, which is most of the time of this file.
+# Options of the call, heads, batch, type, and what runs; sinks and cotangents of lse are drawn where they are named.
+# Each form of a kernel is compiled, which is most of the time of this file.
 CASES = {
     "causal": ({"is_causal": True}, 8, 2, 2, "float32", ALL, LAYOUTS),
     "window": (
@@ -183,7 +183,7 @@ def kept_by_pieces(mask, rows, keys):
         sizes = (piece.rows.stop - i0, piece.keys.stop - j0)
         documents = [(0, sizes[0], 0, sizes[1])]
         if piece.sums is not None:
-            assert piece.sums[0][-1] == sizes[0] and piece.sums[1][-1] == sizes[1]
+            assert (piece.sums[0][-1], piece.sums[1][-1]) == sizes
             q, k = piece.sums
             documents = [(*x, *y) for x, y in zip(itertools.pairwise(q), itertools.pairwise(k), strict=True)]
         for a, b, c, d in documents:

@@ -1,6 +1,9 @@
 """`attn.torch.context_parallel` on two ranks: calls inside, models of transformers, errors on each rank."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import ranks
@@ -158,3 +161,10 @@ def test_each_rank_has_an_error(found, name):
     for results in found:
         assert results["errors"][name], f"no error of {name}"
         assert re.search(MESSAGES[name], results["errors"][name], re.DOTALL)
+
+
+def test_the_example_runs():
+    example = Path(__file__).resolve().parents[2] / "examples/python/ranks.py"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    found = subprocess.run([*torchrun, example], capture_output=True, text=True, check=True)
+    assert found.stdout.count("2 ranks, ") == 4

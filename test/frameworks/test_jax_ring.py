@@ -1,6 +1,9 @@
 """`attn.jax.ring_sdpa` on four devices inside of shard_map, and `attn.jax.sdpa_backward` by lse of whole rows."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 
@@ -98,6 +101,12 @@ def test_the_backward_takes_lse_of_whole_rows():
     dk, dv = (np.concatenate([x[n] for x in parts], 2) for n in (0, 1))
     for x, y in zip((dq, dk, dv), expected.values(), strict=True):
         assert np.abs(np.asarray(x) - y).max() <= 2e-6 * np.abs(y).max()
+
+
+def test_the_example_runs():
+    example = Path(__file__).resolve().parents[2] / "examples/python/ring.py"
+    found = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("4 devices: gradients differ by ")
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,8 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             "heads of queries that share one of keys"
         )
     for name, advice in REFUSED.items():
-        if options.get(name) is not None and not (name == "dropout_p" and options[name] == 0.0) and options[name]:
+        given = options.get(name)
+        if given is not None and given is not False and not (name == "dropout_p" and given == 0.0):
             raise ValueError(f"expected no {name} in a sequence on several ranks, found it; {advice}")
     is_causal = bool(options.get("is_causal"))
     for name in ("causal", "align"):
