@@ -35,10 +35,12 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Pictures", "plot", ["weights", "tiles"]),
     ("PyTorch", "torch/_sdpa", ["sdpa"]),
     ("PyTorch, packed sequences", "torch/_varlen", ["varlen_sdpa"]),
+    ("PyTorch, sequences on several ranks", "torch/parallel/_call", ["sharded_sdpa"]),
+    ("PyTorch, the context of several ranks", "torch/parallel/_context_parallel", ["context_parallel", "unshard"]),
     ("PyTorch, caches", "torch/_serving", ["paged_sdpa", "kv_append"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
-    ("JAX", "jax", ["sdpa", "varlen_sdpa"]),
+    ("JAX", "jax", ["sdpa", "varlen_sdpa", "ring_sdpa", "sdpa_backward"]),
     ("Errors", "errors", ["CompileError"]),
 ]
 PREFIXES = {
@@ -52,6 +54,8 @@ PREFIXES = {
     "torch/_sdpa": "attn.torch.",
     "torch/_flex": "attn.torch.",
     "torch/_varlen": "attn.torch.",
+    "torch/parallel/_call": "attn.torch.",
+    "torch/parallel/_context_parallel": "attn.torch.",
     "torch/_serving": "attn.torch.",
     "torch/_transformers": "attn.torch.",
 }

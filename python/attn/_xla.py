@@ -51,7 +51,24 @@ def run(call: Call, *arrays: Any) -> Any:
     def elsewhere(*arrays: Any) -> Any:
         return tuple(_elsewhere.bind(*arrays, types=tuple(types)))
 
-    return tuple(jax.lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere))
+    results = tuple(jax.lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere))
+    return varying(results, like=arrays)
+
+
+def varying(values: tuple[Any, ...], like: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+    """The values as what varies over each axis of a shard_map that one of `like`, or of them, varies over."""
+    axes = frozenset().union(*(varies_over(x) for x in (values if like is None else like)))
+    if not axes:
+        return values
+    missing = [tuple(sorted(axes - varies_over(x))) for x in values]
+    return tuple(jax.lax.pcast(x, over, to="varying") if over else x for x, over in zip(values, missing, strict=True))
+
+
+def varies_over(value: Any) -> frozenset[str]:
+    """The axes of a shard_map that a value varies over."""
+    kind = jax.typeof(value)
+    axes: frozenset[str] = kind.mat.varying if hasattr(kind, "mat") else kind.vma
+    return axes
 
 
 # The custom call. It holds the name that this process has its kernel by.

@@ -17,19 +17,10 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla
+from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla, _xla_operator, _xla_ring
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 from attn._xla import Call
-
-# The tensors of a call that have a gradient.
-DIFFERENTIABLE = ("q", "k", "v", "bias", "sink", "scale")
-UNBATCHED = ("sink", "scale")  # of a vmapped one each entry is a call of its own
-SHARED = ("bias", "mask")  # of size 1 in the place of the batch, for all of it
-SECOND_ORDER = (
-    "expected a gradient of first order of attn.jax.sdpa, found one of second order: its backward has no gradient of "
-    "its own; write the attention by jax.numpy where such gradients are needed"
-)
 
 
 def sdpa(
@@ -134,6 +125,148 @@ def varlen_sdpa(
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
 
 
+def ring_sdpa(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    *,
+    axis_name: str,
+    layout: str = "contiguous",
+    causal: bool = False,
+    window: tuple[int | None, int | None] | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sink: jax.Array | None = None,
+    return_lse: bool = False,
+) -> jax.Array | tuple[jax.Array, jax.Array]:
+    """Attention of a sequence whose rows are on the devices of a mesh axis, with gradients; inside of jax.shard_map.
+
+    Keys and values travel from device to device, and gradients of them back home. A step asks for the keys of the next
+    one before its kernel. What masks say counts from the start of the whole sequence of S = n · rows.
+
+    Args:
+      q, k, v: (B, Hq, S/n, D), (B, Hkv, S/n, D), (B, Hkv, S/n, Dv), the device's rows, of one float type.
+      axis_name: the axis of the mesh.
+      layout: "contiguous": device r has the rows r · S/n …; "striped": r, r + n, r + 2n …, with which causal attention
+        costs every device the same.
+      causal: a query sees the keys j ≤ i.
+      window: (L, R) as in `attn.sdpa`; of contiguous rows.
+      scale, softcap: as in `sdpa`, numbers.
+      sink: (Hq,) floats, as in `sdpa`; has a gradient, the sum over devices.
+      return_lse: return lse (B, Hq, S/n) too; it has a gradient.
+
+    Returns:
+      out (B, Hq, S/n, Dv), or (out, lse).
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`; a window of striped rows; rows of queries and keys that differ.
+      NotImplementedError: a gradient of second order.
+    """
+    if layout not in _xla_ring.LAYOUTS:
+        raise ValueError(f'expected layout to be "contiguous" or "striped", found {layout!r}')
+    if layout == "striped" and window is not None:
+        raise ValueError('expected no window with layout="striped", found one; write layout="contiguous"')
+    if not isinstance(causal, bool):
+        raise TypeError(f"expected causal to be True or False in a ring, found {causal!r}")
+    q, k, v = (jnp.asarray(x) for x in (q, k, v))
+    if q.ndim != 4 or k.ndim != 4 or q.shape[2] != k.shape[2]:
+        raise ValueError(
+            f"expected q and k (B, H, rows of the device, D) of as many rows, found shapes {q.shape} and {k.shape}"
+        )
+    is_masked = causal or window is not None
+    words = tuple((name, x) for name, x in {"window": window, "softcap": softcap}.items() if x is not None)
+    run = functools.partial(_block, (causal, scale, words), False)
+    run_backward = functools.partial(_block, (causal, scale, words), True)
+    ring = _xla_ring.Ring(axis_name, layout, is_masked, _Function(run), _Function(run_backward))
+    sinks = () if sink is None else (jnp.asarray(sink).astype(_score_type(q.dtype)),)
+    q, k, v, *sinks = _xla.varying((q, k, v, *sinks))
+    out, lse = _ring(ring, q, k, v, sinks[0] if sinks else None)
+    return (out, lse) if _checks.flag("return_lse", return_lse) else out
+
+
+_ring = jax.jit(_xla_ring.attention, static_argnums=0)
+
+
+class _Function:
+    """A partial function, equal to another of the same arguments, so that a jit knows it."""
+
+    def __init__(self, function: functools.partial[Any]) -> None:
+        self._function, self._key = function, (function.func, function.args)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Function) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
+    """A step of a ring by a kernel: out, max, log_sum; or the gradients, by those of whole rows."""
+    causal, scale, words = form
+    q, k, v, sink, offsets, *saved = arrays
+    name = "causal" if causal else "align"
+    options = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
+    tensors, options = _arguments(
+        "sdpa", {"q": q, "k": k, "v": v, "sink": sink}, {"offsets": offsets}, scale, options, dict(words)
+    )
+    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
+    _xla.register()
+    if not is_backward:
+        out, _, row_max, log_sum = _xla_operator.first_order(call, tuple(tensors.values()))
+        return out, row_max, log_sum
+    grad = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
+    return _xla_operator.first_order(call._replace(grad=grad, has_dlse=True), (*tensors.values(), *saved))
+
+
+def sdpa_backward(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    out: jax.Array,
+    lse: jax.Array | tuple[jax.Array, jax.Array],
+    dout: jax.Array,
+    *,
+    scale: float | None = None,
+    causal: str | jax.Array | None = None,
+    align: str | jax.Array | None = None,
+    **words: Unpack[Words],
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The gradients of q, k and v from out and lse of whole rows, of which k and v may be a part of the keys.
+
+    So the gradients of parts of the keys, each by a call, sum up to those of the whole: what schemes on several devices
+    need whose forward pass merged the results of parts.
+
+    Args:
+      q, k, v, scale, causal, align: as in `sdpa`, in the layout bhsd.
+      out, lse: of the whole rows, (B, Hq, Sq, Dv) and (B, Hq, Sq); for lse rather the pair (max, log_sum), whose sum it
+        is, where it is large.
+      dout: the cotangent of out.
+      {words}
+
+    Returns:
+      dq, dk, dv.
+
+    Raises:
+      TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
+    """
+    options = {"layout": "bhsd", **_alignments(causal, align)}
+    given = {"q": q, "k": k, "v": v}
+    tensors, options = _arguments("sdpa_backward", given, {"offsets": _offsets(causal, align)}, scale, options, words)
+    row_max, log_sum = lse if isinstance(lse, tuple) else (lse, jnp.zeros_like(lse))
+    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
+    _xla.register()
+    found: tuple[jax.Array, jax.Array, jax.Array] = _xla_operator.first_order(
+        call._replace(grad=("q", "k", "v")), (*tensors.values(), out, row_max, log_sum, dout)
+    )
+    return found
+
+
+sdpa_backward.__doc__ = _signatures.with_words(sdpa_backward.__doc__)
+
+
 def _offsets(causal: Any, align: Any) -> Any:
     return next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
 
@@ -175,7 +308,11 @@ def _apply(
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
         traced = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
     call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
-    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *traced.arrays))
+    # Inside of shard_map all vary over the axes that one varies over; the gradient of one that did not is a sum.
+    arrays = _xla.varying((*tensors.values(), *traced.arrays))
+    # A shard_map outside of jit has no rule for a custom_vjp such as this one, but one for a jit around it.
+    function = _xla_operator.jitted if _xla.varies_over(arrays[0]) else _xla_operator.differentiable
+    out, lse, row_max, _ = function(call, arrays)
     rows = [lse] if _checks.flag("return_lse", return_lse) else []
     rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
     return (out, *rows) if rows else out
@@ -222,111 +359,3 @@ def _constant(array: Any) -> jax.Array:
     if made.dtype != array.dtype:
         raise TypeError(f"expected captured arrays of a type that JAX has, found {array.dtype}; write int32 ones")
     return made
-
-
-# The gradient: one custom_vjp for out, lse and its terms, whose backward is a custom call as the forward is.
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _differentiable(call: Call, arrays: tuple[Any, ...]) -> Any:
-    return _operator(call)(*arrays)
-
-
-def _forward(call: Call, arrays: tuple[Any, ...]) -> Any:
-    values = tuple(x.value for x in arrays)
-    names = (*call.names, *call.regions.names)
-    known = (*DIFFERENTIABLE, *call.regions.differentiable)
-    wanted = {name: () for name, x in zip(names, arrays, strict=True) if name in known and x.perturbed}
-    results = _differentiable(call, values)  # another order of gradient comes to its own error
-    return results, (values, results, wanted)
-
-
-def _backward(call: Call, saved: Any, cotangents: Any) -> Any:
-    values, (out, _, row_max, log_sum), wanted = saved
-    dout, dlse, *_ = cotangents  # the terms of lse come behind stop_gradient
-    has_dlse = not isinstance(dlse, jax.custom_derivatives.SymbolicZero)
-    if isinstance(dout, jax.custom_derivatives.SymbolicZero):
-        dout = jnp.zeros_like(out)
-    # In the order of the arguments, whatever order a dictionary has.
-    order = (*call.names, *call.regions.names)
-    names = tuple(name for name in order if name in wanted)
-    grads: dict[str, Any] = {}
-    if names:
-        back = call._replace(grad=names, has_dlse=has_dlse)
-        found = _first_order(back, (*values, out, row_max, log_sum, dout, *([dlse] if has_dlse else [])))
-        grads = dict(zip(names, found, strict=True))
-    return (tuple(grads.get(name) for name in order),)
-
-
-_differentiable.defvjp(_forward, _backward, symbolic_zeros=True)
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _first_order(call: Call, arrays: tuple[Any, ...]) -> Any:
-    return _operator(call)(*arrays)
-
-
-def _refuse(call: Call, *_: Any) -> Any:
-    raise NotImplementedError(SECOND_ORDER)
-
-
-_first_order.defvjp(lambda call, arrays: (_first_order(call, arrays), None), _refuse)
-
-
-# The custom call, and vmap: a new dimension goes into the batch, or each of its entries is a call of its own.
-
-
-@functools.cache
-def _operator(call: Call) -> Any:
-    """The function of arrays that a call is: a custom call, with a rule for vmap."""
-    operator = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_xla.run, call)))
-
-    def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
-        folded = _fold(call, size, is_batched, arrays)
-        if folded is None:
-            results = _each(operator, is_batched, arrays)
-        else:
-            results = [x.reshape(size, x.shape[0] // size, *x.shape[1:]) for x in operator(*folded)]
-            own = dict(zip(call.grad, results, strict=False))
-            if "bias" in own:  # it was expanded to the batch
-                batch, at = arrays[call.names.index("bias")].shape[is_batched[call.names.index("bias")]], "bias"
-                if batch < own[at].shape[1]:
-                    results[call.grad.index(at)] = own[at].sum(1, keepdims=True)
-        results = tuple(results)
-        return results, tuple(True for _ in results)
-
-    operator.def_vmap(rule)
-    return operator
-
-
-def _fold(call: Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...]) -> list[Any] | None:
-    """The arrays with the new dimension, which is their first, in their batch; None where that is not the same call."""
-    named, batched = call.named(arrays), call.named(tuple(is_batched))
-    is_packed = "cu_seqlens_q" in named
-    if is_packed or "b" in call.regions.indices or any(batched.get(name) or name in call.grad for name in UNBATCHED):
-        return None
-    captures = len(call.regions.names)
-    is_captured_batched = any(is_batched[len(call.names) : len(call.names) + captures])
-    if is_captured_batched or any(name in call.grad for name in call.regions.names):
-        return None
-    batch = named["q"].shape[1 if batched["q"] else 0]
-    result = []
-    for n, (x, has_dim) in enumerate(zip(arrays, is_batched, strict=True)):
-        name = call.names[n] if n < len(call.names) else None
-        is_captured = len(call.names) <= n < len(call.names) + captures
-        is_shared = name in SHARED and name not in call.grad and not has_dim and x.shape[0] == 1
-        if is_captured or is_shared or name in UNBATCHED:
-            result.append(x)
-            continue
-        entries = x if has_dim else jnp.broadcast_to(x, (size, *x.shape))
-        entries = jnp.broadcast_to(entries, (size, batch, *entries.shape[2:]))
-        result.append(entries.reshape(size * batch, *entries.shape[2:]))
-    return result
-
-
-def _each(operator: Any, is_batched: list[bool], arrays: tuple[Any, ...]) -> Any:
-    def one(entry: list[Any]) -> Any:
-        entries = iter(entry)
-        return operator(*[next(entries) if has_dim else x for x, has_dim in zip(arrays, is_batched, strict=True)])
-
-    return jax.lax.map(one, [x for x, has_dim in zip(arrays, is_batched, strict=True) if has_dim])

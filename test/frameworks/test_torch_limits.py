@@ -6,6 +6,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch.autograd import forward_ad
 
+import attn
 import attn.torch as at
 
 B, H, S, D = 2, 2, 5, 4
@@ -99,11 +100,11 @@ def test_context_parallel_is_refused(mesh, is_compiled):
 
 
 @pytest.mark.parametrize("call", [at.sdpa, at.flex_attention])
-def test_distributed_tensors_are_refused(mesh, call):
+def test_distributed_rows_and_keys_are_refused(mesh, call):
     from torch.distributed.tensor import Shard, distribute_tensor
 
     tensors = [distribute_tensor(x, mesh, [Shard(2)]) for x in qkv()]
-    with pytest.raises(TypeError, match=r"expected tensors of one device, found a DTensor, .* write x.full_tensor\(\)"):
+    with pytest.raises(ValueError, match=r"expected query with placements of Shard\(0\), .* write x.redistribute"):
         call(*tensors)
 
 
@@ -141,3 +142,17 @@ def test_a_mask_broadcasts_beside_batches():
     mask[..., 0] = True
     expected = F.scaled_dot_product_attention(*(x.expand(2, 3, H, S, D) for x in (q, k, v)), attn_mask=mask)
     torch.testing.assert_close(at.sdpa(q, k, v, attn_mask=mask), expected)
+
+
+def test_gradients_of_packed_sequences_take_tensors_of_pytorch():
+    """Not of attn.torch: `attn.varlen_sdpa_backward` and `attn.varlen_vjp`."""
+    q, k, v, dout = (draw(7, H, D) for _ in range(4))
+    sums = torch.tensor([0, 3, 7], dtype=torch.int32)
+    out, lse = attn.varlen_sdpa(q, k, v, sums, sums, causal="top_left", return_lse=True)
+    found = attn.varlen_sdpa_backward(q, k, v, out, lse, dout, sums, sums, causal="top_left")
+    pulled = attn.varlen_vjp(q, k, v, sums, sums, causal="top_left")[1](dout)
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    at.varlen_sdpa(*leaves, sums, sums, causal="top_left").backward(dout)
+    for name, x in zip("qkv", leaves, strict=True):
+        torch.testing.assert_close(found[name], x.grad)
+        torch.testing.assert_close(pulled[name], x.grad)

@@ -3,7 +3,8 @@
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
 packed sequences, `paged_sdpa` paged caches, which `kv_append` writes; `register_transformers` makes attn an attention
 implementation of Hugging Face transformers. docs/Training.md goes from the formula of the gradient to a training loop.
-Tensors are on the CPU or on a CUDA device.
+Tensors are on the CPU or on a CUDA device. Where a sequence is on several ranks of torch.distributed,
+`context_parallel` and `sharded_sdpa` are attention of the whole (docs/Scaling.md).
 """
 
 try:
@@ -17,5 +18,17 @@ from attn.torch._sdpa import sdpa
 from attn.torch._serving import kv_append, paged_sdpa
 from attn.torch._transformers import register_transformers
 from attn.torch._varlen import varlen_sdpa
+from attn.torch.parallel._call import sharded_sdpa
+from attn.torch.parallel._context_parallel import context_parallel, unshard
 
-__all__ = ["flex_attention", "kv_append", "paged_sdpa", "register_transformers", "sdpa", "varlen_sdpa"]
+__all__ = [
+    "context_parallel",
+    "flex_attention",
+    "kv_append",
+    "paged_sdpa",
+    "register_transformers",
+    "sdpa",
+    "sharded_sdpa",
+    "unshard",
+    "varlen_sdpa",
+]

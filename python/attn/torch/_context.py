@@ -7,11 +7,13 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from attn.torch import _dtensor
+
 DISTRIBUTED = "torch.distributed.tensor"
 CONTEXT_PARALLEL = (
     "expected a call outside of torch.distributed's context_parallel, found one inside: each rank would attend to its "
-    "own part of the keys alone; write F.scaled_dot_product_attention there, which context_parallel distributes, or "
-    "call attn.torch with all keys"
+    "own part of the keys alone; write attn.torch.context_parallel(mesh, buffers=…, buffer_seq_dims=…) in its place, "
+    "or call attn.torch with all keys"
 )
 FORWARD_MODE = (
     "expected a gradient of reverse mode of attn::sdpa, found forward mode (forward_ad.make_dual, torch.func.jvp and "
@@ -30,12 +32,11 @@ def check(*tensors: torch.Tensor | None) -> None:
     # context_parallel has a function of its own in the place of PyTorch's.
     if (torch.nn.functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
         raise RuntimeError(CONTEXT_PARALLEL)
-    for x in tensors:
-        if type(x).__name__ == "DTensor":
-            raise TypeError(
-                "expected tensors of one device, found a DTensor, of whose shards attn knows nothing; write "
-                "x.full_tensor() for all of it, or x.to_local() where each rank has all keys of its heads and batches"
-            )
+    if _dtensor.is_among(*tensors):
+        raise TypeError(
+            "expected tensors of one device, found a DTensor, of whose shards this call knows nothing; write "
+            "x.full_tensor() for all of it, or x.to_local() where each rank has all keys of its heads and batches"
+        )
 
 
 def refuse_forward_mode(*tensors: Any) -> None:

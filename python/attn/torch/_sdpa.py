@@ -8,8 +8,9 @@ import torch
 
 from attn import _signatures, _words
 from attn._words import Words
-from attn.torch import _broadcast, _context, _eager, _functions, _nested, _ops, _proxies, _regions
+from attn.torch import _broadcast, _context, _dtensor, _eager, _functions, _nested, _ops, _proxies, _regions
 from attn.torch._ops import Call
+from attn.torch.parallel import _active
 
 Tensor = torch.Tensor
 NO_WORDS = (None,) * len(_words.FORMS)
@@ -72,7 +73,7 @@ def sdpa(
 
     Raises:
       TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices, or
-        are a DTensor.
+        distributed (DTensor) over other dimensions than batch and heads.
       RuntimeError: the call is inside of PyTorch's context_parallel, or of forward-mode differentiation; the device's
         compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
@@ -86,12 +87,19 @@ def sdpa(
         made = _eager.known(*given)
         if made is not None:
             return made[0] if len(made) == 1 else made
-    _context.check(query, key, value, attn_mask, bias, sink)
-    if query.is_nested or key.is_nested or value.is_nested:
+    is_distributed, is_sharded = _dtensor.is_among(query, key, value), bool(_active.stack)
+    if is_distributed or is_sharded or query.is_nested or key.is_nested or value.is_nested:
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
         options |= {"scale": scale, "causal": causal, "align": align, "bias": bias, "sink": sink}
         options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "score_mod": score_mod, "mask_mod": mask_mod}
-        return _nested.sdpa(query, key, value, options | {"return_lse": return_lse, "return_max": return_max, **words})
+        options |= {"return_lse": return_lse, "return_max": return_max, **words}
+        _context.check(*() if is_distributed else (query, key, value))
+        if is_sharded:
+            return _active.call(query, key, value, options)
+        if is_distributed:
+            return _dtensor.sdpa(sdpa, query, key, value, {**options, "dynamic": dynamic})
+        return _nested.sdpa(query, key, value, options)
+    _context.check(query, key, value, attn_mask, bias, sink)
     if is_causal and (attn_mask is not None or causal is not None):
         other = "attn_mask" if causal is None else "causal"
         raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')

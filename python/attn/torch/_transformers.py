@@ -8,6 +8,7 @@ import torch
 
 from attn.torch import _interface, _windows
 from attn.torch._sdpa import sdpa
+from attn.torch.parallel import _active
 
 
 def register_transformers(name: str = "attn") -> str:
@@ -44,6 +45,9 @@ def _mask(*arguments: Any, **keywords: Any) -> torch.Tensor | None:
     from transformers.masking_utils import sdpa_mask
 
     mask: torch.Tensor | None
+    if _active.stack:
+        _interface.check_caller()
+        return _windows.of_whole(keywords, _active.settings().cu_seqlens is not None)
     if torch.compiler.is_compiling() or torch.jit.is_tracing() or arguments:
         mask = sdpa_mask(*arguments, **keywords)
     else:

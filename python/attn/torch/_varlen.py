@@ -14,6 +14,7 @@ from attn import _signatures, _words
 from attn._words import Words
 from attn.torch import _batches, _context, _ops, _place
 from attn.torch._ops import KINDS, Results
+from attn.torch.parallel import _active
 
 Tensor = torch.Tensor
 DIFFERENTIABLE = ("q", "k", "v", "sink")
@@ -212,6 +213,10 @@ def varlen_sdpa(
     _context.check(q, k, v, sink)
     if not words.keys() <= _words.FORMS.keys():
         _signatures.keywords("attn.torch.varlen_sdpa", words, _signatures.known(varlen_sdpa))
+    if _active.stack:
+        options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
+        options |= {"return_max": return_max, **words}
+        return _active.packed_call(q, k, v, cu_seqlens_q, cu_seqlens_k, options)
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
     call = Call(

@@ -119,6 +119,62 @@ def predicate(make: Callable[..., Tensor | None], keywords: dict[str, Any]) -> T
     return Predicate(Words(window, is_causal, offset, padding), tuple(rest.shape), rest.device)
 
 
+def of_whole(keywords: dict[str, Any], has_documents: bool) -> Predicate:
+    """The mask of a sequence on several ranks, by its words alone: positions count from the start of the whole.
+
+    Documents that transformers finds in the positions of a shard are those of `context_parallel(…, cu_seqlens=)`, and
+    where a zigzag shard jumps there is none.
+
+    Args:
+      keywords: the arguments of transformers' `sdpa_mask`.
+      has_documents: the context has cu_seqlens.
+
+    Raises:
+      ValueError: keys are padding, or the mask has no words, or documents that the context does not have.
+    """
+    padding, function = keywords.get("attention_mask"), keywords.get("mask_function")
+    if padding is not None and not bool(padding.all()):
+        raise ValueError(
+            "expected no padding in a sequence on several ranks, found an attention_mask that removes tokens; pack the "
+            "sequences, and write context_parallel(…, cu_seqlens=…)"
+        )
+    known = _known(_without_documents(function, has_documents))
+    if known is None:
+        raise ValueError(
+            f"expected a mask of causal, window or cu_seqlens in a sequence on several ranks, found {function}; run "
+            "such a model on one rank"
+        )
+    is_causal, window = known
+    sizes = (keywords["batch_size"], 1, keywords["q_length"], keywords["kv_length"])
+    return Predicate(Words(window, is_causal, 0, None), sizes, torch.device(keywords.get("device") or "cpu"))
+
+
+def _without_documents(function: Any, has_documents: bool) -> Any:
+    """A mask function without the documents that transformers has found in the positions of a shard.
+
+    Raises:
+      ValueError: positions start again, and nobody has said where documents start.
+    """
+    from transformers import masking_utils as made
+
+    parts = (_cells(function, made.and_masks(made.causal_mask_function)) or {}).get("mask_functions")
+    if not isinstance(parts, tuple) or len(parts) != 2:
+        return function
+    if not _cells(parts[1], made.packed_sequence_mask_function(None)):
+        return function
+    function = parts[0]
+    remap = getattr(made, "remap_positions_for_packed_sequence", None)  # of transformers 5
+    cells = _cells(function, remap(None, None)) if remap else None
+    if not cells:
+        return function
+    if not has_documents and bool((cells["position_ids"].diff(dim=-1) <= 0).any()):
+        raise ValueError(
+            "expected cu_seqlens beside positions of packed documents, found position_ids that start again; write "
+            "context_parallel(…, cu_seqlens=[0, …])"
+        )
+    return cells["mask_function"]
+
+
 def _known(function: Any) -> tuple[bool, tuple[int | None, int | None] | None] | None:
     """Whether a function of transformers is causal, and its window; None for a function that has no words."""
     from transformers import masking_utils as made

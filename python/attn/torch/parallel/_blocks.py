@@ -1,0 +1,171 @@
+"""One query segment on one key segment by attn's kernels, forward and backward, and how results are joined.
+
+A state is (out, max, log_sum) of rows, in float32 or float64. Narrow results of kernels were rounded there: of bfloat16
+a state of several blocks has more error than one call has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from attn.torch import _ops, _varlen
+from attn.torch.parallel._layout import Mask, Piece, Segment
+
+Tensor = torch.Tensor
+
+
+class State(NamedTuple):
+    """out (B, H, rows, Dv), max and log_sum (B, H, rows)."""
+
+    out: Tensor
+    max: Tensor
+    log_sum: Tensor
+
+    @property
+    def lse(self) -> Tensor:
+        """The log-sum-exp."""
+        return self.max + self.log_sum
+
+
+class Kernels(NamedTuple):
+    """What all calls have in common.
+
+    Attributes:
+      sink: (Hq,) floats; the block with a row's own key takes it, and no other.
+      dynamic: as in `attn.torch.sdpa`; documents have any lengths.
+    """
+
+    mask: Mask
+    scale: float | None
+    softcap: float | None
+    sink: Tensor | None
+    dynamic: bool | None
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, qs: Segment, ks: Segment) -> State | None:
+        """The state of the rows of qs on the keys of ks; None where the mask removes all."""
+        pieces = self.mask.pieces(qs, ks)
+        if not pieces:
+            return None
+        sink = self.sink if _holds(ks, qs) else None
+        if len(pieces) == 1 and pieces[0].rows == slice(0, qs[1]):
+            return self._run(pieces[0], q, k, v, sink)
+        kind = accumulation_type(q)
+        rows = [torch.full(q.shape[:3], -torch.inf, dtype=kind, device=q.device) for _ in "ml"]
+        state = State(torch.zeros((*q.shape[:3], v.shape[3]), dtype=kind, device=q.device), *rows)
+        for piece in pieces:
+            found = self._run(piece, q[:, :, piece.rows], k, v, sink)
+            for to, x in zip(state, found, strict=True):
+                to[:, :, piece.rows] = x
+        return state
+
+    def backward(
+        self, q: Tensor, k: Tensor, v: Tensor, saved: State, dout: Tensor, dlse: Tensor | None, qs: Segment, ks: Segment
+    ) -> list[Tensor] | None:
+        """dq, dk, dv and, where this block has it, dsink; by the state of the whole row. None as in `forward`."""
+        pieces = self.mask.pieces(qs, ks)
+        if not pieces:
+            return None
+        sink = self.sink if _holds(ks, qs) else None
+        kind = accumulation_type(q)
+        results = [torch.zeros(x.shape, dtype=kind, device=q.device) for x in (q, k, v)]
+        if sink is not None:
+            results.append(torch.zeros_like(sink, dtype=kind))
+        for piece in pieces:
+            rows = [x[:, :, piece.rows] for x in (dout, saved.out, saved.max, saved.log_sum)]
+            cotangent = None if dlse is None else dlse[:, :, piece.rows]
+            found = self._run_backward(piece, rows, cotangent, q[:, :, piece.rows], k, v, sink)
+            for n, (to, x) in enumerate(zip(results, found, strict=True)):
+                (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
+        return results
+
+    def _call(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
+        words = {"softcap": self.softcap}
+        is_causal = self.mask.is_causal
+        if piece.is_masked:
+            window = (self.mask.left, self.mask.right)
+            words["window"] = None if window == (None, None) else window  # type: ignore[assignment]
+        flat = _ops.flat_words(words)
+        k, v = k[:, :, piece.keys], v[:, :, piece.keys]
+        if piece.sums is not None:
+            sums = [torch.tensor(x, dtype=torch.int32, device=q.device) for x in piece.sums]
+            causal = "bottom_right" if is_causal else None
+            packed = [_packed(x) for x in (q, k, v)]
+            return _varlen.Call(*packed, *sums, sink, None, self.scale, causal, None, True, flat)
+        options: dict[str, Any] = {"sink": sink, "scale": self.scale, "words": flat}
+        if piece.is_masked:
+            options["offsets"] = torch.full((q.shape[0],), piece.offset, dtype=torch.int32, device=q.device)
+            options["causal" if is_causal else "align"] = "top_left"
+        return _ops.Call(q.contiguous(), k.contiguous(), v.contiguous(), [], dynamic=self.dynamic, **options)
+
+    def _run(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> State:
+        call = self._call(piece, q, k, v, sink)
+        kind = accumulation_type(q)
+        if piece.sums is not None:
+            out, _, row_max, log_sum = _varlen._operator(*call.flat())
+            return State(_unpacked(out).to(kind), row_max[None], log_sum[None])
+        out, _, row_max, log_sum = _ops.sdpa(*call.flat())
+        return State(out.to(kind), row_max, log_sum)
+
+    def _run_backward(
+        self, piece: Piece, rows: list[Tensor], dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, sink: Any
+    ) -> list[Tensor]:
+        call = self._call(piece, q, k, v, sink)
+        grad = "q,k,v" if sink is None else "q,k,v,sink"
+        dout, out, row_max, log_sum = rows
+        out = out.to(q.dtype)
+        if piece.sums is not None:
+            given = [_packed(dout), _packed(out), row_max[0].contiguous(), log_sum[0].contiguous()]
+            dlse = None if dlse is None else dlse[0].contiguous()
+            found = _varlen._operator_backward(*given, dlse, grad, *call.flat())
+            return [_unpacked(x) if n < 3 else x for n, x in enumerate(found)]
+        given = [x.contiguous() for x in (dout, out, row_max, log_sum)]
+        dlse = None if dlse is None else dlse.contiguous()
+        found = _ops.sdpa_backward(*given, dlse, grad, *call.flat())
+        return list(found)
+
+
+def accumulation_type(q: Tensor) -> torch.dtype:
+    """The type of sums beside tensors of this type."""
+    return torch.float64 if q.dtype == torch.float64 else torch.float32
+
+
+def merge(a: State | None, b: State | None) -> State | None:
+    """The state of the keys of both.
+
+    With M the larger maximum and w = exp(max − M + log_sum) of each: out = Σ w·out / Σ w, log_sum = ln Σ w.
+    """
+    if a is None or b is None:
+        return b if a is None else a
+    largest = torch.maximum(a.max, b.max)
+    base = torch.where(largest == -torch.inf, 0.0, largest)
+    first, second = (torch.exp(x.max - base + x.log_sum) for x in (a, b))
+    total = first + second
+    inverse = torch.where(total == 0, 0.0, 1 / total)
+    out = (first * inverse)[..., None] * a.out + (second * inverse)[..., None] * b.out
+    return State(out, largest, torch.log(total))
+
+
+def add(a: list[Tensor] | None, b: list[Tensor] | None) -> list[Tensor] | None:
+    """The sums of gradients."""
+    if a is None or b is None:
+        return b if a is None else a
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def cut(x: Tensor, segments: Any) -> list[Tensor]:
+    """The rows (B, H, rows, …) of segments, each contiguous."""
+    return [y.contiguous() for y in x.split([n for _, n in segments], dim=2)]
+
+
+def _holds(outer: Segment, inner: Segment) -> bool:
+    return outer[0] <= inner[0] and sum(inner) <= sum(outer)
+
+
+def _packed(x: Tensor) -> Tensor:
+    return x[0].transpose(0, 1).contiguous()
+
+
+def _unpacked(x: Tensor) -> Tensor:
+    return x.transpose(0, 1)[None].contiguous()

@@ -1,0 +1,270 @@
+"""`attn.torch.sharded_sdpa`: attention of a sequence whose rows and keys are on several ranks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import torch
+
+from attn.torch import _context
+from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _ulysses
+from attn.torch.parallel._group import Group
+from attn.torch.parallel._layout import Layout, Mask
+
+Tensor = torch.Tensor
+METHODS = ("allgather", "ring", "ulysses")
+BLOCKS = 8  # of ordered=True
+# What shards do not have, and what to write for it.
+REFUSED = {
+    "attn_mask": "write is_causal, window or cu_seqlens, which count from the start of the whole",
+    "bias": "write score terms that depend on no position, or attention on one rank",
+    "dropout_p": "write dropout around the attention; each rank would drop other weights than the whole",
+    "score_mod": "write attention on one rank; its i and j would count from the start of the shard",
+    "mask_mod": "write is_causal, window or cu_seqlens; its i and j would count from the start of the shard",
+    "q_lengths": "write cu_seqlens",
+    "kv_lengths": "write cu_seqlens",
+    "chunk": "write window or cu_seqlens",
+    "prefix": "write window or cu_seqlens",
+    "return_max": "write return_lse",
+}
+
+
+class Settings(NamedTuple):
+    """How ranks share attention.
+
+    Attributes:
+      given: the mesh or the process group.
+      layout: as in `layout_of`.
+      ordered: the number of blocks; 0 for results in the order in which they come.
+      cu_seqlens: of packed documents of the whole.
+    """
+
+    given: Any
+    method: str = "allgather"
+    layout: str | Tensor = "zigzag"
+    ordered: int = 0
+    cu_seqlens: tuple[int, ...] | None = None
+
+
+def settings(given: Any, method: str, layout: str | Tensor, ordered: bool | int, cu_seqlens: Any) -> Settings:
+    """The settings, checked as far as one rank can."""
+    if method not in METHODS:
+        raise ValueError(f"expected method to be one of {', '.join(METHODS)}, found {method!r}")
+    if isinstance(ordered, bool):
+        ordered = BLOCKS if ordered else 0
+    starts = None
+    if cu_seqlens is not None:
+        starts = tuple(int(x) for x in (cu_seqlens.tolist() if hasattr(cu_seqlens, "tolist") else cu_seqlens))
+        if not starts or starts[0] != 0 or any(a > b for a, b in itertools.pairwise(starts)):
+            raise ValueError(f"expected cu_seqlens to rise from 0 to the length of the whole, found {list(starts)}")
+    return Settings(given, method, layout, ordered, starts)
+
+
+class _Plan(NamedTuple):
+    group: Group
+    layout: Layout
+    method: str
+    ordered: int
+    mask: Mask
+    scale: float | None
+    softcap: float | None
+
+    def kernels(self, sink: Tensor | None) -> _blocks.Kernels:
+        dynamic = True if self.mask.starts is not None else False if self.ordered else None
+        return _blocks.Kernels(self.mask, self.scale, self.softcap, sink, dynamic)
+
+    def stream(self, k: Tensor, v: Tensor) -> Any:
+        return _keys.KEYS[self.method](self.group, self.layout, k, v)
+
+
+def sharded_sdpa(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mesh: Any = None,
+    *,
+    method: str = "allgather",
+    layout: str | Tensor = "zigzag",
+    ordered: bool | int = False,
+    is_causal: bool = False,
+    window: tuple[int | None, int | None] | None = None,
+    cu_seqlens: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sink: Tensor | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Attention of a sequence whose rows are on several ranks, with gradients: each has its rows of q, k, v and out.
+
+    All ranks call it alike. What masks say counts from the start of the whole sequence of S = n · rows tokens.
+
+    Args:
+      query, key, value: (B, Hq, S/n, D), (B, Hkv, S/n, D), (B, Hkv, S/n, Dv), the rank's rows, of one float type.
+      mesh: a DeviceMesh of one dimension or a process group; None for all ranks.
+      method: "allgather": every rank gathers all keys and values. "ring": they travel, a shard at a time, while kernels
+        run. "ulysses": rows of some heads are gathered; ranks divide the heads.
+      layout: which rows a rank has: "zigzag", one block from the front and one from the back, as torch's
+        context_parallel has them; "contiguous"; or a permutation (S,) of the rows in the order of the ranks.
+      ordered: True, or a number of blocks: out and the gradients of query, key and value have the same bits on any
+        number of ranks. Kernels then run for pairs of blocks, 8 for True, whose results are joined in one tree.
+      is_causal: a query sees the keys j ≤ i.
+      window: (L, R) as in `attn.sdpa`.
+      cu_seqlens: (documents + 1,) prefix sums of the lengths of packed documents of the whole; the batch is 1.
+      scale, softcap, enable_gqa: as in `attn.torch.sdpa`.
+      sink: (Hq,) floats, the same on all ranks. Its gradient is the part of this rank's rows (ulysses: heads): the sum
+        over ranks is the whole, as of other parameters.
+      return_lse: return lse (B, Hq, S/n) too; it has a gradient.
+
+    Returns:
+      out (B, Hq, S/n, Dv), or (out, lse).
+
+    Raises:
+      TypeError, ValueError: an argument that shards do not have, or sizes that ranks do not divide.
+      RuntimeError: ranks make other calls. Which errors there are is agreed on before anything is sent, by one exchange
+        at the first call of its kind, so that each rank has one.
+    """
+    chosen = settings(mesh, method, layout, ordered, cu_seqlens)
+    options = {"is_causal": is_causal, "window": window, "scale": scale, "softcap": softcap, "sink": sink}
+    return run(chosen, query, key, value, options | {"enable_gqa": enable_gqa}, return_lse)
+
+
+@torch.compiler.disable
+def run(
+    chosen: Settings, query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any], return_lse: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The call with the keywords of `attn.torch.sdpa`."""
+    group = Group(chosen.given)
+    plan, error = None, None
+    sink = options.get("sink")
+    try:
+        query, key, value = _autocast(query, key, value)
+        plan = _plan(group, chosen, query, key, value, options)
+    except (TypeError, ValueError, RuntimeError) as found:
+        error = found
+    shapes = [(tuple(x.shape), str(x.dtype)) for x in (query, key, value) if isinstance(x, Tensor)]
+    needs = [x.requires_grad for x in (query, key, value, sink) if isinstance(x, Tensor)] + [torch.is_grad_enabled()]
+    what = (*shapes, *needs, *(plan[1:] if plan else ()), sink is None)
+    group.agree(what, error)
+    assert plan is not None
+    with torch.autocast(query.device.type, enabled=False):
+        if plan.method == "ulysses":
+            out, lse = _ulysses.sdpa(group, plan.layout, lambda *x: _whole_rows(plan, *x), query, key, value, sink)
+        else:
+            out, lse = _Sharded.apply(plan, query, key, value, sink)
+    return (out, lse) if return_lse else out
+
+
+def _autocast(*tensors: Tensor) -> list[Tensor]:
+    """The tensors in the type of autocast; float64 stays."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return list(tensors)
+    wanted = torch.get_autocast_dtype(kind)
+    return [x if x.dtype == torch.float64 else x.to(wanted) for x in tensors]
+
+
+def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any]) -> _Plan:
+    for name, x in {"query": q, "key": k, "value": v}.items():
+        if x.dim() != 4 or x.is_nested:
+            raise ValueError(f"expected {name} of rank 4 (B, H, rows of the rank, D), found shape {tuple(x.shape)}")
+    _context.check(q, k, v, options.get("sink"))
+    if not q.shape[2] == k.shape[2] == v.shape[2] or q.shape[0] != k.shape[0]:
+        raise ValueError(
+            f"expected the same rows of query, key and value on a rank, found shapes {tuple(q.shape)}, "
+            f"{tuple(k.shape)}, {tuple(v.shape)}; attention to other sequences, caches and padding have no shards"
+        )
+    if q.shape[1] != k.shape[1] and not options.get("enable_gqa"):
+        raise ValueError(
+            f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
+            "heads of queries that share one of keys"
+        )
+    for name, advice in REFUSED.items():
+        given = options.get(name)
+        if given is not None and given is not False and not (name == "dropout_p" and given == 0.0):
+            raise ValueError(f"expected no {name} in a sequence on several ranks, found it; {advice}")
+    is_causal = bool(options.get("is_causal"))
+    for name in ("causal", "align"):
+        given = options.get(name)
+        if given is not None and given not in ("top_left", "bottom_right"):
+            raise ValueError(
+                f'expected {name} to be "top_left" or "bottom_right" in a sequence on several ranks, found offsets; '
+                "write window, which counts from the start of the whole"
+            )
+        is_causal |= name == "causal" and given is not None
+    length = q.shape[2] * group.size
+    layout = _layout.layout_of(chosen.layout, length, group.size)
+    starts = chosen.cu_seqlens
+    if starts is not None and (starts[-1] != length or q.shape[0] != 1):
+        raise ValueError(
+            f"expected cu_seqlens to end at the {length} rows of the whole and a batch of 1, found {starts[-1]} and a "
+            f"batch of {q.shape[0]}"
+        )
+    left, right = options.get("window") or (None, None)
+    mask = Mask(is_causal, left, right, starts)
+    if chosen.method == "ulysses":
+        _ulysses.heads_of(q.shape[1], k.shape[1], group.size)
+        if chosen.ordered and k.shape[1] % group.size:
+            raise ValueError(
+                f'expected ordered with method="ulysses" on ranks that divide the key heads, found {group.size} ranks '
+                f'and {k.shape[1]} heads; write method="ring"'
+            )
+    elif chosen.ordered:
+        layout = _ordered.layout_of(layout, chosen.ordered)
+    elif mask.is_full and chosen.method == "ring":  # no order of the rows matters: one call a step
+        n = q.shape[2]
+        layout = Layout(tuple(((r * n, n),) for r in range(group.size)))
+    return _Plan(group, layout, chosen.method, chosen.ordered, mask, options.get("scale"), options.get("softcap"))
+
+
+class _Sharded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
+        mine, stream, kernels = plan.layout.segments[plan.group.rank], plan.stream(k, v), plan.kernels(sink)
+        if plan.ordered:
+            state = _ordered.forward(plan.group, plan.layout, stream, kernels, q, plan.ordered)
+        else:
+            state = _keys.forward(stream, kernels, mine, q)
+        ctx.save_for_backward(q, k, v, sink, state.out.to(q.dtype), state.max, state.log_sum)
+        ctx.plan = plan
+        ctx.set_materialize_grads(False)
+        return state.out.to(q.dtype), state.lse
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        plan = ctx.plan
+        q, k, v, sink, *saved = ctx.saved_tensors
+        state = _blocks.State(*saved)
+        dout, dlse = grads
+        dout = torch.zeros_like(state.out) if dout is None else dout
+        mine, stream, kernels = plan.layout.segments[plan.group.rank], plan.stream(k, v), plan.kernels(sink)
+        if plan.ordered:
+            found = _ordered.backward(plan.group, plan.layout, stream, kernels, q, state, dout, dlse, plan.ordered)
+        else:
+            found = _keys.backward(stream, kernels, mine, q, state, dout, dlse)
+        found = [x.to(of.dtype) for x, of in zip(found, (q, k, v, sink), strict=False)]
+        return None, *found, *([None] if sink is None else [])
+
+
+def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
+    """out and lse of whole rows of this rank's heads."""
+    from attn.torch import _ops, _varlen
+
+    mask = plan.mask
+    window = None if mask.left is mask.right is None else (mask.left, mask.right)
+    flat = _ops.flat_words({"window": window, "softcap": plan.softcap})
+    causal = "top_left" if mask.is_causal else None
+    align = "top_left" if window is not None and not mask.is_causal else None
+    if mask.starts is None:
+        # As what eager calls run; history would choose the kernel otherwise.
+        call = _ops.Call(
+            q, k, v, [], sink=sink, scale=plan.scale, causal=causal, align=align, dynamic=False, words=flat
+        )
+        results = _ops.sdpa(*call.flat())
+        return results[0], results[1]
+    sums = torch.tensor(mask.starts, dtype=torch.int32, device=q.device)
+    q, k, v = (x[0].transpose(0, 1).contiguous() for x in (q, k, v))
+    packed = _varlen.Call(q, k, v, sums, sums, sink, None, plan.scale, causal, align, True, flat)
+    results = _varlen._operator(*packed.flat())
+    return results[0].transpose(0, 1)[None], results[1][None]

@@ -1,0 +1,158 @@
+"""The same bits on any number of ranks: fixed blocks of rows and keys, and one binary tree over their numbers.
+
+Each pair of blocks is one call, whatever rank makes it. What comes of them is joined with its sibling in the tree as
+soon as both are there, in whatever order they come: states over the blocks of keys, dq likewise, dk and dv over the
+blocks of rows. What a rank has of dk and dv of another's keys are subtrees; their owner joins these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from attn.torch.parallel import _blocks, _keys
+from attn.torch.parallel._group import Group
+from attn.torch.parallel._layout import Layout
+
+Tensor = torch.Tensor
+Node = tuple[int, int]  # the first block and the number of blocks
+
+
+class Tree:
+    """Partial results of blocks, joined in one binary tree; None is one that the mask leaves out."""
+
+    def __init__(self, blocks: int, join: Callable[[Any, Any], Any]) -> None:
+        self._blocks, self._join = blocks, join
+        self.found: dict[Node, Any] = {}
+
+    def add(self, first: int, value: Any, size: int = 1) -> None:
+        """The result of the node (first, size), joined as far as siblings are there."""
+        while size < self._blocks and (first ^ size, size) in self.found:
+            sibling = first ^ size
+            other = self.found.pop((sibling, size))
+            value = self._join(other, value) if sibling < first else self._join(value, other)
+            first, size = min(first, sibling), 2 * size
+        self.found[first, size] = value
+
+    def result(self) -> Any:
+        """What the root has."""
+        return self.found[0, self._blocks]
+
+
+def layout_of(layout: Layout, blocks: int) -> Layout:
+    """The layout in segments of one block.
+
+    Raises:
+      ValueError: a segment is not made of whole blocks, or their number is no power of two.
+    """
+    length = layout.length
+    size = length // blocks if blocks else 0
+    is_even = blocks > 0 and blocks & (blocks - 1) == 0 and length % blocks == 0
+    if not is_even or any(a % size or n % size for shard in layout.segments for a, n in shard):
+        raise ValueError(
+            f"expected ordered to be a power of two of blocks that divide the {length} rows and the pieces of the "
+            f"layout on {len(layout.segments)} ranks, found {blocks}; write ordered=N with the largest number of "
+            'pieces that any number of ranks will have: 2 · ranks of layout="zigzag"'
+        )
+    return Layout(tuple(tuple((a + i, size) for a, n in shard for i in range(0, n, size)) for shard in layout.segments))
+
+
+def forward(
+    group: Group, layout: Layout, stream: Any, kernels: _blocks.Kernels, q: Tensor, blocks: int
+) -> _blocks.State:
+    """The state of the rank's rows; `layout` has segments of one block, `stream` hands out keys."""
+    mine = layout.segments[group.rank]
+    queries, trees = _blocks.cut(q, mine), [Tree(blocks, _blocks.merge) for _ in mine]
+    for theirs, k, v in _by_block(stream, layout):
+        ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
+        for j, columns in enumerate(theirs):
+            for i, rows in enumerate(mine):
+                trees[i].add(columns[0] // columns[1], kernels.forward(queries[i], ks[j], vs[j], rows, columns))
+    states = [tree.result() for tree in trees]
+    return _blocks.State(*[torch.cat(x, 2) for x in zip(*states, strict=True)])
+
+
+def backward(
+    group: Group,
+    layout: Layout,
+    stream: Any,
+    kernels: _blocks.Kernels,
+    q: Tensor,
+    saved: _blocks.State,
+    dout: Tensor,
+    dlse: Tensor | None,
+    blocks: int,
+) -> list[Tensor]:
+    """dq, dk, dv of the rank's rows and keys, and dsink, by its rows, where there is a sink."""
+    mine = layout.segments[group.rank]
+    rows = _keys.rows_of(mine, q, saved, dout, dlse)
+    dq = [Tree(blocks, _blocks.add) for _ in mine]
+    partial: dict[int, Tree] = {}  # by the block of keys: what these rows add, joined as far as the tree goes
+    dsink: list[Tensor] | None = None
+    shapes: list[torch.Size] = []
+    for theirs, k, v in _by_block(stream, layout):
+        ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
+        shapes = [x.shape for x in (ks[0], vs[0])]
+        for j, columns in enumerate(theirs):
+            column = columns[0] // columns[1]
+            tree = partial.setdefault(column, Tree(blocks, _blocks.add))
+            for i, segment in enumerate(mine):
+                query, state, *cotangents = rows[i]
+                found = kernels.backward(query, ks[j], vs[j], state, *cotangents, segment, columns)
+                dq[i].add(column, found and found[:1])
+                tree.add(segment[0] // segment[1], found and found[1:3])
+                dsink = _blocks.add(dsink, (found and found[3:]) or None)
+    home = _sent_home(group, layout, kernels, partial, shapes, q, blocks)
+    return [torch.cat([tree.result()[0] for tree in dq], 2), *home, *(dsink or [])]
+
+
+def _by_block(stream: Any, layout: Layout) -> Any:
+    """The stream's steps in segments of one block."""
+    blocks = {a: n for shard in layout.segments for a, n in shard}
+    for segments, k, v in stream:
+        yield tuple((a, blocks[a]) for first, n in segments for a in sorted(blocks) if first <= a < first + n), k, v
+
+
+def _sent_home(
+    group: Group,
+    layout: Layout,
+    kernels: _blocks.Kernels,
+    partial: dict[int, Tree],
+    shapes: list[torch.Size],
+    q: Tensor,
+    blocks: int,
+) -> list[Tensor]:
+    """dk and dv of this rank's keys: its own subtrees and those that the others send, joined."""
+    numbers = [[a // n for a, n in shard] for shard in layout.segments]
+    kind = _blocks.accumulation_type(q)
+    each = sum(shape.numel() for shape in shapes)
+    sent = []
+    for owner in range(group.size):
+        found = [x for column in numbers[owner] for _, x in sorted(partial[column].found.items()) if x is not None]
+        flat = [y.flatten() for x in found for y in x]
+        sent.append(torch.cat(flat) if flat else q.new_empty(0, dtype=kind))
+    # Which nodes a rank sends follows from its rows and the mask.
+    nodes = [[_nodes(kernels, layout, r, column, blocks) for column in numbers[group.rank]] for r in range(group.size)]
+    sizes = [[each * sum(is_there for _, is_there in x) for x in found] for found in nodes]
+    received = group.exchange(sent, [(sum(x),) for x in sizes])
+    trees = [Tree(blocks, _blocks.add) for _ in numbers[group.rank]]
+    for r, flat in enumerate(received):
+        counts = [shape.numel() for _ in range(sum(sizes[r]) // each) for shape in shapes]
+        parts = iter(flat.split(counts) if counts else ())
+        for tree, found in zip(trees, nodes[r], strict=True):
+            for (first, size), is_there in found:
+                value = [next(parts).view(shape) for shape in shapes] if is_there else None
+                tree.add(first, value, size)
+    zeros = [torch.zeros(shape, dtype=kind, device=q.device) for shape in shapes]
+    results = [tree.result() or zeros for tree in trees]
+    return [torch.cat([x[n] for x in results], 2) for n in (0, 1)]
+
+
+def _nodes(kernels: _blocks.Kernels, layout: Layout, rank: int, column: int, blocks: int) -> list[tuple[Node, bool]]:
+    """The nodes that a rank's rows make of a block of keys, and whether the mask leaves something of each."""
+    tree = Tree(blocks, lambda x, y: x or y)
+    for first, size in layout.segments[rank]:
+        tree.add(first // size, bool(kernels.mask.pieces((first, size), (column * size, size))))
+    return sorted(tree.found.items())

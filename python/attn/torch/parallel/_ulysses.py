@@ -1,0 +1,84 @@
+"""Attention by heads: (B, H, S/n, D) becomes (B, H/n, S, D) and back, and each rank has whole rows of some heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from attn.torch.parallel import _blocks
+from attn.torch.parallel._group import Group
+from attn.torch.parallel._layout import Layout
+
+Tensor = torch.Tensor
+
+
+def heads_of(hq: int, hkv: int, ranks: int) -> tuple[list[slice], list[slice]]:
+    """The heads of queries and of keys of each rank; several ranks have the same key head where there are few.
+
+    Raises:
+      ValueError: ranks do not divide the heads, or key heads do not divide the ranks.
+    """
+    if hq % ranks or (hkv % ranks and ranks % hkv):
+        raise ValueError(
+            f'expected method="ulysses" on ranks that divide the heads, found {ranks} ranks, {hq} heads of query and '
+            f'{hkv} of key; write method="ring" or "allgather"'
+        )
+    n, group = hq // ranks, hq // hkv
+    queries = [slice(r * n, (r + 1) * n) for r in range(ranks)]
+    return queries, [slice(x.start // group, (x.stop - 1) // group + 1) for x in queries]
+
+
+def sdpa(
+    group: Group, layout: Layout, local: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """out and lse of the rank's rows.
+
+    Args:
+      local: the attention of whole rows: of q, k, v and sink, out and lse.
+    """
+    queries, keys = heads_of(q.shape[1], k.shape[1], group.size)
+    q, k, v = (_ToHeads.apply(group, layout, of, x) for of, x in ((queries, q), (keys, k), (keys, v)))
+    out, lse = local(q, k, v, None if sink is None else sink[queries[group.rank]])
+    return _ToRows.apply(group, layout, queries, out), _ToRows.apply(group, layout, queries, lse)
+
+
+def to_heads(group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
+    """(B, H, S/n, …) → (B, heads of the rank, S, …)."""
+    sent = [x[:, heads] for heads in of]
+    return layout.to_whole(group.exchange(sent, [sent[group.rank].shape] * group.size), 2)
+
+
+def to_rows(group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
+    """(B, heads of the rank, S, …) → (B, H, S/n, …): heads that several ranks have are summed, in their order."""
+    sent = [layout.shard_of(x, r, 2) for r in range(group.size)]
+    rows = sent[group.rank].shape[2]
+    shapes = [(x.shape[0], heads.stop - heads.start, rows, *x.shape[3:]) for heads in of]
+    found = x.new_zeros((x.shape[0], of[-1].stop, rows, *x.shape[3:]))
+    for heads, part in zip(of, group.exchange(sent, shapes), strict=True):
+        found[:, heads] += part
+    return found
+
+
+class _ToHeads(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
+        ctx.given = (group, layout, of)
+        return to_heads(group, layout, of, x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        kind = _blocks.accumulation_type(grads[0])
+        return None, None, None, to_rows(*ctx.given, grads[0].to(kind)).to(grads[0].dtype)
+
+
+class _ToRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
+        ctx.given = (group, layout, of)
+        return to_rows(group, layout, of, x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, None, None, to_heads(*ctx.given, grads[0].contiguous())
