@@ -41,8 +41,8 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
 
     Domain: (batch…, query, key, head, value).
 
-    * C1 to C16, C21, C22: as for `attn.sdpa`, but the two scales may be of different ranks. Outputs have the maps of their inputs where they are left out: that of
-      dkey and dvalue holds heads of K.
+    * C1 to C16, C21, C22: as for `attn.sdpa`, but the two scales may be of different ranks. Outputs have the maps of
+      their inputs where they are left out: that of dkey and dvalue holds heads of K.
     * C24: output, dout and dquery have the type of query; lse, log_sum and dlse that of the accumulation; dkey, dvalue
       and dbias that of key, value and bias, or that of the accumulation; dcaptures that of the accumulation.
     * C25: `score_grad` stands exactly where `score_mod` does. It takes two floats of the type of the accumulation and

@@ -296,9 +296,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
       holds every batch dimension.
     * C2: operands agree on the size of each dimension.
     * C3: the number of query heads is a multiple of the number of key and value heads.
-    * C4: query and output are floating point of one type; key and value are of one type, that of query, f16 or bf16
-      beside an f32 query, or i8, f8E4M3FN or f8E5M2 with kv_scale; bias, sink and score_weight are floating point; lse,
-      max, log_sum and scale_value have the type of the accumulation.
+    * C4: query is floating point, output of its type or that of the accumulation; key and value are of one type, that of
+      query, f16 or bf16 beside an f32 query, or i8, f8E4M3FN or f8E5M2 with kv_scale; bias, sink and score_weight are
+      floating point; lse, max, log_sum and scale_value have the type of the accumulation.
     * C5: `causal` needs an alignment unless the numbers of queries and keys are static and equal.
     * C6: softcap is finite and greater than 0.
     * C7: bias and mask broadcast: each of their dimensions has the size of the scores' or 1.

@@ -1,7 +1,7 @@
 """One query segment on one key segment by attn's kernels, forward and backward, and how results are joined.
 
-A state is (out, max, log_sum) of rows, in float32 or float64. Narrow results of kernels were rounded there: of bfloat16
-a state of several blocks has more error than one call has.
+A state is (out, max, log_sum) of rows, in float32 or float64, as kernels sum it: results of narrow types are rounded
+once, behind all blocks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from attn.torch import _ops, _varlen
+import attn
+from attn.torch import _ops, _place, _varlen
 from attn.torch.parallel._layout import Mask, Piece, Segment
 
 Tensor = torch.Tensor
@@ -101,29 +102,31 @@ class Kernels(NamedTuple):
 
     def _run(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> State:
         call = self._call(piece, q, k, v, sink)
-        kind = accumulation_type(q)
+        flags: dict[str, Any] = {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
         if piece.sums is not None:
-            out, _, row_max, log_sum = _varlen._operator(*call.flat())
-            return State(_unpacked(out).to(kind), row_max[None], log_sum[None])
-        out, _, row_max, log_sum = _ops.sdpa(*call.flat())
-        return State(out.to(kind), row_max, log_sum)
+            out, row_max, log_sum = attn.varlen_sdpa(*call[:5], **call.options(), **flags)
+            return State(_unpacked(out), row_max[None], log_sum[None])
+        options = _place.options(call.tensors(), call.options())
+        return State(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
 
     def _run_backward(
         self, piece: Piece, rows: list[Tensor], dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, sink: Any
     ) -> list[Tensor]:
         call = self._call(piece, q, k, v, sink)
-        grad = "q,k,v" if sink is None else "q,k,v,sink"
-        dout, out, row_max, log_sum = rows
-        out = out.to(q.dtype)
+        kind = accumulation_type(q)
+        names = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
+        dout, out, row_max, log_sum = (x.to(kind) for x in rows)
         if piece.sums is not None:
-            given = [_packed(dout), _packed(out), row_max[0].contiguous(), log_sum[0].contiguous()]
+            saved = (_packed(out), (row_max[0].contiguous(), log_sum[0].contiguous()), _packed(dout))
             dlse = None if dlse is None else dlse[0].contiguous()
-            found = _varlen._operator_backward(*given, dlse, grad, *call.flat())
-            return [_unpacked(x) if n < 3 else x for n, x in enumerate(found)]
-        given = [x.contiguous() for x in (dout, out, row_max, log_sum)]
-        dlse = None if dlse is None else dlse.contiguous()
-        found = _ops.sdpa_backward(*given, dlse, grad, *call.flat())
-        return list(found)
+            options = call.options() | {"dlse": dlse, "grad": names, "out_dtype": kind}
+            found = attn.varlen_sdpa_backward(*call[:3], *saved, *call[3:5], **options)
+            return [_unpacked(found[x]) if x in "qkv" else found[x] for x in names]
+        out, row_max, log_sum, dout = (x.contiguous() for x in (out, row_max, log_sum, dout))
+        options = _place.options(call.tensors(), call.options())
+        options |= {"dlse": None if dlse is None else dlse.contiguous(), "grad": names, "out_dtype": kind}
+        found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, **options)
+        return [found[x] for x in names]
 
 
 def accumulation_type(q: Tensor) -> torch.dtype:
