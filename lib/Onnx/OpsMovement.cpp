@@ -172,8 +172,13 @@ static Size placeIndex(GraphText &text, const Size &index, const Size &size) {
     Size place = text.choose(text.test("slt", index, fixed(0)), fromEnd, index);
     return text.maximum(text.minimum(place, size), fixed(0));
   }
-  // A size of the run is no more than that of the dimension: what exporters calculate.
-  return index.number ? text.minimum(index, size) : index;
+  if (index.number)
+    return text.minimum(index, size);
+  if (std::optional<int> order = text.getSizes().compare(index, size); order && *order >= 0)
+    return size;
+  else if (!order) // a call in which it lies outside is refused: what exporters calculate lies inside
+    text.addLimit(index, size);
+  return index;
 }
 
 static Expected<Values> printSlice(NodeView &view) {
