@@ -1,5 +1,4 @@
-"""attn.from_onnx where a result's size follows from several sizes, and where a size has a limit; against ONNX's reference
-evaluator at several sizes."""
+"""attn.from_onnx where a result's size follows from several, and where a size has a limit; against ONNX's reference."""
 
 import numpy as np
 import pytest
