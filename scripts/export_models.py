@@ -210,7 +210,8 @@ FORCED = {"keywords": {"use_cache": False}, "result": "logits"}
 WIDE = [
     encoder("XLMRoberta", SIZES),
     encoder("Esm", SIZES | {"position_embedding_type": "rotary"}),
-    encoder("RemBert", SIZES | {"input_embedding_size": 32, "output_embedding_size": 32}),
+    encoder("RemBert", SIZES | {"input_embedding_size": 32, "output_embedding_size": 32},
+            attention="eager"),
     encoder("Ernie", SIZES),
     encoder("ConvBert", SIZES | {"embedding_size": 32, "head_ratio": 2, "conv_kernel_size": 5}, attention="eager"),
     encoder("SqueezeBert", SIZES | {"embedding_size": 32}, attention="eager"),
