@@ -207,6 +207,12 @@ static Expected<Values> printSlice(NodeView &view) {
     if (steps[i] < 1 || steps[i] > kMaxSize)
       return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
     Size begin = placeIndex(view.text, begins[i], value.sizes[dim]);
+    // What is cut from a dimension of 1, as ALiBi's table of max(1 - length, 0) on, is all of it: a broadcast repeats
+    // it.
+    if (value.sizes[dim].number == 1 && !begin.number && steps[i] == 1 && view.text.isTold(begin)) {
+      view.text.addLimit(begin, fixed(0));
+      begin = fixed(0);
+    }
     Size end = placeIndex(view.text, ends[i], value.sizes[dim]), count = view.text.subtract(end, begin);
     if (begin.number != 0 && !isSame(end, value.sizes[dim]))
       count = view.text.maximum(count, fixed(0));

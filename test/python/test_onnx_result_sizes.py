@@ -122,3 +122,18 @@ def test_end_beyond_the_dimension_is_the_dimension():
     x = matrix(g)
     end = g.Add(size(g, x, 1), scalar(g, 1))
     check(g, g.Relu(g.Slice(x, ints(g, 0), as_list(g, end), ints(g, 1))), shapes=ROWS)
+
+
+def test_slice_of_one_row_is_repeated():
+    """ALiBi's table as dynamo writes it: rows from max(1 - length, 0) on of the only one, then a broadcast."""
+    g = Graph()
+    x = matrix(g)
+    start = g.Max(g.Sub(scalar(g, 1), size(g, x, 0)), scalar(g, 0))
+    row = g.Slice(g.weight(1, 1), as_list(g, start), ints(g, 2**62), ints(g, 0))
+    model = g.finish(g.Add(x, row))
+    kernel = attn.from_onnx(model).kernel
+    for rows in (1, 2, 113):
+        g.arrays = [g.rng.standard_normal((rows, 5)).astype(np.float32)]
+        np.testing.assert_allclose(kernel(*g.arrays), evaluate(g, model)[0], rtol=1e-6)
+    with pytest.raises(ValueError, match="expected sizes for which a slice ends at 0 or before, found 1"):
+        kernel(np.zeros((0, 5), np.float32))
