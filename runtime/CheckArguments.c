@@ -7,15 +7,12 @@
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===----------------------------------------------------------------------===*/
+#include "CheckSizes.h"
 #include "Message.h"
 #include "attn-c/attn.h"
 #include "attn-c/attn_runtime.h"
 
 #include <inttypes.h>
-
-static void appendArgument(Message *message, int64_t index, const attn_argument_spec *spec) {
-  append(message, "argument %" PRId64 " '%s'", index, spec->name);
-}
 
 static void appendSizes(Message *message, const int64_t *sizes, int32_t rank) {
   append(message, "[");
@@ -235,6 +232,8 @@ static int32_t checkArgument(const DLTensor *const *arguments, const attn_argume
   int32_t status = checkNull(tensor, index, spec, message);
   if (status == ATTN_OK)
     status = checkShape(arguments, specs, index, message);
+  if (status == ATTN_OK)
+    status = checkSizes(arguments, specs, index, message);
   if (status == ATTN_OK)
     status = checkType(tensor->dtype, index, spec, message);
   if (status == ATTN_OK)

@@ -26,184 +26,21 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+from export_models import MODELS, MORE, SPREAD, WIDE, Model
 from onnx_values import count_attentions, evaluate, get_difference, get_functions, is_near
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPORTERS = {"18": {"opset_version": 18, "dynamo": True}, "23": {"opset_version": 23, "dynamo": True},
              "ts": {"opset_version": 17, "dynamo": False}}  # fmt: skip
-VOCABULARY = 97
-SCALE = 0.12  # of weights: attention is far from uniform
-SPREAD = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-SIZES = {"vocab_size": VOCABULARY, "max_position_embeddings": 64, "hidden_size": 32, "intermediate_size": 48,
-         "num_hidden_layers": 2, "num_attention_heads": 4}  # fmt: skip
-GROUPED = SIZES | {"num_key_value_heads": 2}
-IMAGE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-         "image_size": 16, "patch_size": 4}  # fmt: skip
-SPEECH = {"vocab_size": VOCABULARY, "d_model": 32, "num_mel_bins": 8, "max_source_positions": 16,
-          "max_target_positions": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-          "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}  # fmt: skip
 SIZES_OF_CALLS = [(2, 17), (1, 6), (3, 24)]  # batch, sequence; the first is that of the export
 TIMEOUT_S = 400
-
-
-def tokens(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
-    """Tokens and a mask, padded on the right where there is a second sequence."""
-    mask = np.ones((batch, length), np.int64)
-    mask[1:, length - length // 3 :] = 0
-    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length)), "attention_mask": mask}
-
-
-def only_tokens(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
-    """Tokens."""
-    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length))}
-
-
-def image(rng: np.random.Generator, batch: int, _: int) -> dict[str, np.ndarray]:
-    """Images."""
-    return {"pixel_values": rng.standard_normal((batch, 3, 16, 16)).astype(np.float32)}
-
-
-def spectrogram(rng: np.random.Generator, batch: int, _: int) -> dict[str, np.ndarray]:
-    """Spectrograms."""
-    return {"input_features": rng.standard_normal((batch, 8, 32)).astype(np.float32)}
-
-
-def decoder_of_states(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
-    """Tokens beside the states of an encoder."""
-    states = rng.standard_normal((batch, 16, 32)).astype(np.float32)
-    return {"input_ids": rng.integers(3, VOCABULARY, (batch, length)),
-            "attention_mask": np.ones((batch, length), np.int64), "encoder_hidden_states": states}  # fmt: skip
-
-
-def pairs(rng: np.random.Generator, batch: int, length: int) -> dict[str, np.ndarray]:
-    """Sequences for an encoder and for a decoder, of one length."""
-    return tokens(rng, batch, length) | {"decoder_input_ids": rng.integers(3, VOCABULARY, (batch, length))}
-
-
-@dataclass
-class Model:
-    """A small configuration: its classes, what it is called with, and the part of the model that is exported."""
-
-    name: str
-    model: str
-    config: str
-    options: dict[str, Any]
-    inputs: Callable[[np.random.Generator, int, int], dict[str, np.ndarray]] = tokens
-    part: str = ""
-    result: str = "last_hidden_state"
-    keywords: dict[str, Any] = field(default_factory=dict)
-    attention: str = "sdpa"
-
-
-def decoder(name: str, options: dict[str, Any], **others: Any) -> Model:
-    """A model that writes."""
-    return Model(name.lower(), f"{name}ForCausalLM", f"{name}Config", options, result="logits",
-                 keywords={"use_cache": False}, **others)  # fmt: skip
-
-
-def encoder(name: str, options: dict[str, Any], **others: Any) -> Model:
-    """A model that reads."""
-    return Model(name.lower(), f"{name}Model", f"{name}Config", options, **others)
-
-
-MODELS = [
-    encoder("Bert", SIZES),
-    encoder("DistilBert", {"vocab_size": VOCABULARY, "dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4}),
-    encoder("Roberta", SIZES),
-    encoder("ModernBert", SIZES | {"local_attention": 8, "global_attn_every_n_layers": 2}),
-    Model(
-        "gpt2",
-        "GPT2LMHeadModel",
-        "GPT2Config",
-        {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64},
-        result="logits",
-        keywords={"use_cache": False},
-    ),
-    decoder("Llama", GROUPED),
-    decoder("Mistral", GROUPED | {"sliding_window": 6}),
-    decoder("Qwen3", GROUPED | {"head_dim": 8}),
-    decoder("Gemma", GROUPED | {"head_dim": 8}),
-    decoder(
-        "OPT",
-        {
-            "vocab_size": VOCABULARY,
-            "hidden_size": 32,
-            "ffn_dim": 48,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "max_position_embeddings": 64,
-            "word_embed_proj_dim": 32,
-        },
-    ),
-    decoder("Phi", GROUPED),
-    Model(
-        "t5",
-        "T5ForConditionalGeneration",
-        "T5Config",
-        {
-            "vocab_size": VOCABULARY,
-            "d_model": 32,
-            "d_kv": 8,
-            "d_ff": 48,
-            "num_layers": 2,
-            "num_heads": 4,
-            "decoder_start_token_id": 0,
-        },
-        pairs,
-        result="logits",
-        keywords={"use_cache": False},
-        attention="eager",
-    ),
-    Model("whisper_encoder", "WhisperModel", "WhisperConfig", SPEECH, spectrogram, part="encoder"),
-    Model(
-        "whisper_decoder",
-        "WhisperModel",
-        "WhisperConfig",
-        SPEECH,
-        decoder_of_states,
-        part="decoder",
-        keywords={"use_cache": False},
-    ),
-    encoder("ViT", IMAGE, inputs=image),
-    Model("clip_text", "CLIPTextModel", "CLIPTextConfig", SIZES),
-    Model("clip_vision", "CLIPVisionModel", "CLIPVisionConfig", IMAGE, image),
-]
-BART = {"vocab_size": VOCABULARY, "d_model": 32, "max_position_embeddings": 64, "encoder_layers": 2,
-        "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48,
-        "decoder_ffn_dim": 48}  # fmt: skip
-MORE = [
-    Model("bert_eager", "BertModel", "BertConfig", SIZES, attention="eager"),
-    Model("llama_eager", "LlamaForCausalLM", "LlamaConfig", GROUPED, result="logits", keywords={"use_cache": False},
-          attention="eager"),
-    Model("gpt2_tokens", "GPT2LMHeadModel", "GPT2Config",
-          {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}, only_tokens,
-          result="logits", keywords={"use_cache": False}),
-    encoder("Electra", SIZES | {"embedding_size": 32}),
-    encoder("Albert", SIZES | {"embedding_size": 32}),
-    encoder("MPNet", SIZES, attention="eager"),
-    encoder("DebertaV2", SIZES, attention="eager"),
-    Model("bart", "BartForConditionalGeneration", "BartConfig", BART, pairs, result="logits",
-          keywords={"use_cache": False}),
-    decoder("Qwen2", GROUPED),
-    decoder("Phi3", GROUPED),
-    decoder("Gemma2", GROUPED | {"head_dim": 8, "sliding_window": 6, "attn_logit_softcapping": 2.0}, attention="eager"),
-    decoder("GPTNeoX", SIZES),
-    decoder("StableLm", GROUPED),
-    decoder("Olmo2", GROUPED),
-    decoder("Falcon", {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}),
-    decoder("Bloom", {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4},
-            attention="eager"),
-    encoder("Dinov2", IMAGE, inputs=image),
-    Model("siglip_vision", "SiglipVisionModel", "SiglipVisionConfig", IMAGE, image),
-    Model("siglip_text", "SiglipTextModel", "SiglipTextConfig", SIZES),
-]  # fmt: skip
+SCALE = 0.12  # of weights: attention is far from uniform
 
 
 @dataclass
@@ -366,6 +203,7 @@ def main() -> None:
     parser.add_argument("--sizes", choices=("dynamic", "fixed", "both"), default="dynamic")
     parser.add_argument("--exporters", default=",".join(EXPORTERS), help="some of 18, 23, ts, with commas")
     parser.add_argument("--more", action="store_true", help="further models too")
+    parser.add_argument("--wide", action="store_true", help="architectures beyond these, alone unless --more is given")
     parser.add_argument("--keep", type=Path, help="folder of the .onnx files")
     parser.add_argument("--tools", type=Path, default=ROOT / "build/release/bin", help="folder of attnc")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -373,13 +211,16 @@ def main() -> None:
     kinds = {"dynamic": [""], "fixed": [".fixed"], "both": ["", ".fixed"]}[options.sizes]
     if options.one:
         name, exporter, *fixed = options.one.split(".")
-        outcome = work(options, next(x for x in MODELS + MORE if x.name == name), exporter, not fixed)
+        outcome = work(options, next(x for x in MODELS + MORE + WIDE if x.name == name), exporter, not fixed)
         print(json.dumps(outcome.__dict__))
         return
-    offered = MODELS + MORE if options.more or options.names else MODELS
+    offered = MODELS * (not options.wide) + MORE * options.more + WIDE * options.wide
+    offered = MODELS + MORE + WIDE if options.names else offered
     chosen = [x.name for x in offered if not options.names or x.name.startswith(tuple(options.names))]
     if not chosen:
-        parser.error(f"expected some of {', '.join(x.name for x in MODELS + MORE)}, found {' '.join(options.names)}")
+        parser.error(
+            f"expected some of {', '.join(x.name for x in MODELS + MORE + WIDE)}, found {' '.join(options.names)}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         options.keep = options.keep or Path(folder)
         options.keep.mkdir(parents=True, exist_ok=True)

@@ -74,10 +74,33 @@ typedef struct attn_value_check {
   attn_size rows;  /* positions and append tables: rows that are written */
 } attn_value_check;
 
+/* Arithmetic on sizes, in postfix order: each word but the last three kinds puts a value on a stack or takes two from
+ * it. What overflows counts as 2^63 - 1. */
+typedef enum attn_size_op {
+  ATTN_SIZE_END = 0,    /* no more words */
+  ATTN_SIZE_DIM = 1,    /* dimension `dim` of argument `argument` */
+  ATTN_SIZE_NUMBER = 2, /* `dim` itself */
+  ATTN_SIZE_ADD = 3,
+  ATTN_SIZE_SUBTRACT = 4,
+  ATTN_SIZE_MULTIPLY = 5,
+  ATTN_SIZE_DIVIDE = 6, /* rounded towards 0; 0 where the divisor is not positive */
+  ATTN_SIZE_MINIMUM = 7,
+  ATTN_SIZE_MAXIMUM = 8,
+  ATTN_SIZE_EQUALS = 9,   /* tested: the value is the size of dimension `dim` of the argument that has the words */
+  ATTN_SIZE_AT_MOST = 10, /* tested: the first of two values is at most the second; it is dimension `dim` of argument
+                             `argument`, unless that is -1 */
+} attn_size_op;
+
+/* Three int64, in this order, for emitters of constants. At most 16 values wait on the stack. */
+typedef struct attn_size_word {
+  int64_t op; /* attn_size_op */
+  int64_t argument, dim;
+} attn_size_word;
+
 /* What a kernel expects of one argument. An emitter of constants writes it as the LLVM struct
  *   { ptr name, ptr shape, ptr symbols, ptr checks, i32 rank, i32 alignment, i32 is_output, i32 num_checks,
- *     i8 type_code, i8 bits, i8 device_type, i8 is_strided, [4 x i8] }
- * which has 56 bytes and no padding of its own on a 64-bit target. */
+ *     i8 type_code, i8 bits, i8 device_type, i8 is_strided, [4 x i8], ptr sizes }
+ * which has 64 bytes and no padding of its own on a 64-bit target. */
 typedef struct attn_argument_spec {
   const char *name;
   const int64_t *shape;   /* `rank` sizes; -1 is a size known at run time only */
@@ -93,6 +116,7 @@ typedef struct attn_argument_spec {
   uint8_t device_type; /* DLDeviceType; 0 is the CPU */
   uint8_t is_strided;  /* 1: any strides but for the last dimension, whose is 1; 0: C-contiguous */
   uint8_t padding[4];
+  const attn_size_word *sizes; /* tests of sizes that follow from those of this argument and the ones before; or null */
 } attn_argument_spec;
 
 /* Tests the arguments of a checked entry against its specifications, and returns 0 or the attn_status (1 to 10, see

@@ -74,6 +74,8 @@ void Compiler::collectKernels() {
     kernel.isGpu = target.gpu.has_value();
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
+    kernel.formulas = getSizeFormulas(&function);
+    kernel.limits = getSizeLimits(&function);
     if (auto kind = function.getAttrOfType<StringAttr>(kKindAttr)) {
       kernel.kind = kind.str();
       kernel.pair = function.getAttrOfType<StringAttr>(kPairAttr).str();

@@ -142,6 +142,12 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     interleaveComma(kernel.sizes, os);
     os << ", int64_t by value\n";
   }
+  for (auto [name, formula] : zip_equal(kernel.sizes, kernel.formulas))
+    if (!formula.empty())
+      os << " *   " << name << " is " << formula.printInfix(kernel.sizes) << "\n";
+  for (const SizeLimit &limit : kernel.limits)
+    os << " *   " << limit.value.printInfix(kernel.sizes) << " is at most " << limit.limit.printInfix(kernel.sizes)
+       << "\n";
   if (hasStrides)
     os << " *   then the strides that are named above, int64_t by value: any, also 0 and negative ones\n";
   os << " * Outputs must not overlap any other argument; inputs may overlap each other and are not written.\n *\n";

@@ -84,6 +84,13 @@ static json::Value toJSON(const Kernel &kernel) {
   for (const WordInfo &word : getWords())
     if (word.isAttribute() && word.form != WordForm::Probability)
       addConvention(conventions, word, kernel.words[word.word]);
+  json::Object formulas;
+  for (auto [name, formula] : zip_equal(kernel.sizes, kernel.formulas))
+    if (!formula.empty())
+      formulas[name] = formula.print(kernel.sizes);
+  json::Array limits;
+  for (const SizeLimit &limit : kernel.limits)
+    limits.push_back(json::Array{limit.value.print(kernel.sizes), limit.limit.print(kernel.sizes)});
   json::Object object{
       {"name", kernel.name},
       {"entry", kernel.name},
@@ -91,6 +98,8 @@ static json::Value toJSON(const Kernel &kernel) {
       {"path", kernel.path},
       {"arguments", std::move(arguments)},
       {"sizes", json::Array(kernel.sizes)},
+      {"size_formulas", std::move(formulas)},
+      {"size_limits", std::move(limits)},
       {"workspace_bytes", kernel.isGpu ? json::Value(getWorkspaceBytesName(kernel.name)) : json::Value(0)},
       {"conventions", std::move(conventions)}};
   if (kernel.isGpu) {

@@ -1,6 +1,6 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
-// attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
+// attn.arguments, attn.sizes (with formulas and limits), attn.path, attn.conventions, attn.cuda_entry,
 // attn.schedule, attn.kind, attn.pair, attn.grad, attn.name and attn.strided are discardable
 // attributes that later phases and the emitted header trust, as is attn.consecutive of a loop. Each may also come out
 // of a file, so the dialect verifies their form here. They are dictionaries, not attributes of the dialect:
@@ -13,6 +13,7 @@
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/LoopAttrs.h"
 #include "attn/IR/Words.h"
+#include "attn/Support/SizeFormula.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
@@ -126,6 +127,41 @@ static bool areResults(ArrayAttr arguments) {
   return results.empty() || (static_cast<int64_t>(results.size()) == numOutputs && largest < numOutputs);
 }
 
+/// Text of a formula on the sizes of arguments.
+static bool isSizeFormula(Attribute attribute, ArrayRef<std::string> sizes) {
+  auto text = dyn_cast<StringAttr>(attribute);
+  return text && SizeFormula::parse(text.getValue(), sizes);
+}
+
+/// The names in attn.sizes that have no formula.
+static SmallVector<std::string> getFreeSizes(Operation *op) {
+  auto formulas = op->getAttrOfType<DictionaryAttr>(kSizeFormulasAttr);
+  SmallVector<std::string> names;
+  if (auto sizes = op->getAttrOfType<ArrayAttr>(kSizesAttr))
+    for (Attribute name : sizes)
+      if (auto text = dyn_cast<StringAttr>(name); text && !(formulas && formulas.contains(text)))
+        names.push_back(text.str());
+  return names;
+}
+
+static bool isSizeFormulas(Operation *op, Attribute attribute) {
+  auto entries = dyn_cast<DictionaryAttr>(attribute);
+  auto sizes = op->getAttrOfType<ArrayAttr>(kSizesAttr);
+  return entries && sizes && llvm::all_of(entries, [&](const NamedAttribute &entry) {
+           Attribute name = StringAttr::get(op->getContext(), entry.getName().getValue());
+           return llvm::is_contained(sizes, name) && isSizeFormula(entry.getValue(), getFreeSizes(op));
+         });
+}
+
+static bool isSizeLimits(Operation *op, Attribute attribute) {
+  auto entries = dyn_cast<ArrayAttr>(attribute);
+  return entries && llvm::all_of(entries, [&](Attribute entry) {
+           auto pair = dyn_cast<ArrayAttr>(entry);
+           return pair && pair.size() == 2 &&
+                  llvm::all_of(pair, [&](Attribute text) { return isSizeFormula(text, getFreeSizes(op)); });
+         });
+}
+
 static bool isSizeNames(Attribute attribute) {
   auto names = dyn_cast_or_null<ArrayAttr>(attribute);
   return names && llvm::all_of(names, [](Attribute name) {
@@ -152,6 +188,15 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!isSizeNames(value) || !op->hasAttr(kArgumentsAttr))
       return op->emitError("expected ") << kSizesAttr << " to be an array of C identifiers beside " << kArgumentsAttr
                                         << ", found " << value;
+  } else if (attribute.getName() == kSizeFormulasAttr) {
+    if (!isSizeFormulas(op, value))
+      return op->emitError("expected ") << kSizeFormulasAttr
+                                        << " to have formulas in postfix order, as \"n0 n1 *\", of "
+                                        << "sizes in " << kSizesAttr << " by others in it, found " << value;
+  } else if (attribute.getName() == kSizeLimitsAttr) {
+    if (!isSizeLimits(op, value))
+      return op->emitError("expected ") << kSizeLimitsAttr << " to have pairs of formulas in postfix order on sizes in "
+                                        << kSizesAttr << " without one, as [\"n0\", \"64\"], found " << value;
   } else if (attribute.getName() == kPathAttr) {
     auto path = dyn_cast<StringAttr>(value);
     if (!path || !llvm::is_contained({"flash", "mixed", "reference"}, path.getValue()))

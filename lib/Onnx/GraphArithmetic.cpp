@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "GraphText.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace attn::onnx;
 using llvm::StringRef;
 
@@ -18,15 +20,35 @@ std::string GraphText::addIndex(const Size &size) {
   return size.number ? addScalar(std::to_string(*size.number), "index") : size.value;
 }
 
-Size GraphText::addAtom(const std::string &op, bool isSigned) {
-  auto [entry, isNew] = scalars.try_emplace(op);
-  if (isNew) {
-    entry->second = makeName();
-    line("{0} = {1}", entry->second, op);
-    if (isSigned)
-      sizes.addSigned(entry->second);
-  }
+Size GraphText::addAtom(StringRef op, llvm::ArrayRef<Size> operands, bool isSigned) {
+  auto getIndex = [&](const Size &size) { return addIndex(size); };
+  std::string name = (op + llvm::join(llvm::map_range(operands, getIndex), ", ")).str();
+  auto [entry, isNew] = scalars.try_emplace(name);
+  if (!isNew)
+    return {std::nullopt, entry->second};
+  entry->second = makeName();
+  line("{0} = {1}{2}", entry->second, name, op.starts_with("arith.index_castui") ? " : i1 to index" : " : index");
+  if (isSigned)
+    sizes.addSigned(entry->second);
+  bool isCondition = op.starts_with("arith.cmpi");
+  if (isCondition || !llvm::all_of(operands, [&](const Size &size) { return isTold(size); }))
+    untold.insert(entry->second);
   return {std::nullopt, entry->second};
+}
+
+bool GraphText::isTold(const Size &size) const {
+  const SizeSum sum = sizes.get(size);
+  return llvm::all_of(sum.getTerms(), [&](const auto &term) {
+    return llvm::none_of(term.first, [&](StringRef value) { return untold.contains(value); });
+  });
+}
+
+void GraphText::addLimit(const Size &size, const Size &limit) {
+  bool isNew = scalars.try_emplace("cf.assert " + addIndex(size) + " " + addIndex(limit)).second;
+  if (!isNew || !isTold(size) || !isTold(limit))
+    return;
+  Size holds = addAtom("arith.cmpi sle, ", {size, limit}, false);
+  line("cf.assert {0}, \"a slice ends inside of its tensor\"", holds.value);
 }
 
 Size GraphText::addArithmetic(StringRef op, const Size &lhs, const Size &rhs) {
@@ -66,22 +88,21 @@ Size GraphText::divide(const Size &lhs, const Size &rhs) {
   bool isNatural = sizes.isNatural(sizes.get(lhs)) && sizes.isNatural(sizes.get(rhs));
   // A size of 0 has a product of 0: no trap.
   Size divisor = rhs.number ? rhs : maximum(rhs, fixed(1));
-  return addAtom((isNatural ? "arith.divui " : "arith.divsi ") + addIndex(lhs) + ", " + addIndex(divisor) + " : index",
-                 !isNatural);
+  return addAtom(isNatural ? "arith.divui " : "arith.divsi ", {lhs, divisor}, !isNatural);
 }
 
 Size GraphText::minimum(const Size &lhs, const Size &rhs) {
   if (std::optional<int> order = sizes.compare(lhs, rhs))
     return *order <= 0 ? lhs : rhs;
   bool isNatural = sizes.isNatural(sizes.get(lhs)) && sizes.isNatural(sizes.get(rhs));
-  return addAtom("arith.minsi " + addIndex(lhs) + ", " + addIndex(rhs) + " : index", !isNatural);
+  return addAtom("arith.minsi ", {lhs, rhs}, !isNatural);
 }
 
 Size GraphText::maximum(const Size &lhs, const Size &rhs) {
   if (std::optional<int> order = sizes.compare(lhs, rhs))
     return *order >= 0 ? lhs : rhs;
   bool isNatural = sizes.isNatural(sizes.get(lhs)) || sizes.isNatural(sizes.get(rhs));
-  return addAtom("arith.maxsi " + addIndex(lhs) + ", " + addIndex(rhs) + " : index", !isNatural);
+  return addAtom("arith.maxsi ", {lhs, rhs}, !isNatural);
 }
 
 Size GraphText::test(StringRef predicate, const Size &lhs, const Size &rhs) {
@@ -90,9 +111,8 @@ Size GraphText::test(StringRef predicate, const Size &lhs, const Size &rhs) {
     if (isKnown)
       return fixed(predicate == "eq" ? *order == 0 : predicate == "slt" ? *order < 0 : *order <= 0);
   }
-  Size condition =
-      addAtom(("arith.cmpi " + predicate + ", " + addIndex(lhs) + ", " + addIndex(rhs) + " : index").str(), false);
-  return addAtom("arith.index_castui " + condition.value + " : i1 to index", false);
+  Size condition = addAtom(("arith.cmpi " + predicate + ", ").str(), {lhs, rhs}, false);
+  return addAtom("arith.index_castui ", {condition}, false);
 }
 
 Size GraphText::choose(const Size &condition, const Size &lhs, const Size &rhs) {
@@ -100,7 +120,7 @@ Size GraphText::choose(const Size &condition, const Size &lhs, const Size &rhs) 
     return *condition.number != 0 ? lhs : rhs;
   if (isSame(lhs, rhs))
     return lhs;
-  Size holds = addAtom("arith.cmpi ne, " + condition.value + ", " + addIndex(fixed(0)) + " : index", false);
+  Size holds = addAtom("arith.cmpi ne, ", {condition, fixed(0)}, false);
   bool isNatural = sizes.isNatural(sizes.get(lhs)) && sizes.isNatural(sizes.get(rhs));
-  return addAtom("arith.select " + holds.value + ", " + addIndex(lhs) + ", " + addIndex(rhs) + " : index", !isNatural);
+  return addAtom("arith.select ", {holds, lhs, rhs}, !isNatural);
 }

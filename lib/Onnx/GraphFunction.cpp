@@ -126,13 +126,13 @@ Error GraphFunction::addNode(const Node &node) {
   return Error::success();
 }
 
-/// The caller makes the results: it must know their sizes from what it passes.
+/// The caller makes the results: it must be able to calculate their sizes from what it passes.
 Error GraphFunction::checkResult(StringRef name, const Value &value) const {
   for (auto [dim, size] : llvm::enumerate(value.sizes)) {
-    if (!size.number && !dims.contains(size.value))
+    if (!size.number && !text.isTold(size))
       return llvm::createStringError(
-          formatv("expected sizes of results that are numbers or sizes of an input, found another in dimension {0} of "
-                  "{1}; make outputs of what it is calculated from",
+          formatv("expected sizes of results that are arithmetic on sizes of inputs, found one that a comparison "
+                  "decides on in dimension {0} of {1}; make outputs of what it is calculated from",
                   dim, quote(name)));
   }
   return Error::success();

@@ -17,6 +17,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace attn::onnx {
 
@@ -98,6 +99,10 @@ public:
   /// `lhs` where the condition is not 0.
   Size choose(const Size &condition, const Size &lhs, const Size &rhs);
   const SizeTable &getSizes() const { return sizes; }
+  /// True where a caller can calculate it from the sizes of arguments: no comparison decides on it.
+  bool isTold(const Size &size) const;
+  /// Demands of a call that one is no more than the other.
+  void addLimit(const Size &size, const Size &limit);
 
   // Tensors.
   /// The name of the value, which is printed where it is a constant.
@@ -128,12 +133,13 @@ private:
   /// The value of a sum, by as few ops as there are.
   Size addSum(const SizeSum &sum);
   /// The value of an op on index values that is no sum.
-  Size addAtom(const std::string &op, bool isSigned);
+  Size addAtom(llvm::StringRef op, llvm::ArrayRef<Size> operands, bool isSigned);
 
   std::string constants, body;
   unsigned numValues = 0;
   SizeTable sizes;
   llvm::StringMap<std::string> scalars;
+  llvm::StringSet<> untold; ///< index values that a caller cannot calculate
   llvm::DenseMap<const TensorData *, std::string> tensors;
 };
 

@@ -172,8 +172,13 @@ static Size placeIndex(GraphText &text, const Size &index, const Size &size) {
     Size place = text.choose(text.test("slt", index, fixed(0)), fromEnd, index);
     return text.maximum(text.minimum(place, size), fixed(0));
   }
-  // A size of the run is no more than that of the dimension: what exporters calculate.
-  return index.number ? text.minimum(index, size) : index;
+  if (index.number)
+    return text.minimum(index, size);
+  if (std::optional<int> order = text.getSizes().compare(index, size); order && *order >= 0)
+    return size;
+  else if (!order) // a call in which it lies outside is refused: what exporters calculate lies inside
+    text.addLimit(index, size);
+  return index;
 }
 
 static Expected<Values> printSlice(NodeView &view) {
@@ -202,6 +207,12 @@ static Expected<Values> printSlice(NodeView &view) {
     if (steps[i] < 1 || steps[i] > kMaxSize)
       return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
     Size begin = placeIndex(view.text, begins[i], value.sizes[dim]);
+    // What is cut from a dimension of 1, as ALiBi's table of max(1 - length, 0) on, is all of it: a broadcast repeats
+    // it.
+    if (value.sizes[dim].number == 1 && !begin.number && steps[i] == 1 && view.text.isTold(begin)) {
+      view.text.addLimit(begin, fixed(0));
+      begin = fixed(0);
+    }
     Size end = placeIndex(view.text, ends[i], value.sizes[dim]), count = view.text.subtract(end, begin);
     if (begin.number != 0 && !isSame(end, value.sizes[dim]))
       count = view.text.maximum(count, fixed(0));

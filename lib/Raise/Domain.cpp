@@ -232,6 +232,28 @@ static bool takeInner(ArrayRef<std::optional<unsigned>> pieces, unsigned inner, 
   return true;
 }
 
+/// Each dimension of the tensor can be cut: at most one of its pieces has a size of the run, and none where the tensor
+/// says its own, so that it follows from the others.
+static LogicalResult tellPieces(RankedTensorType type, Layout &layout) {
+  for (auto [size, group] : llvm::zip_equal(type.getShape(), layout.tensorDims)) {
+    int64_t *open = nullptr, known = 1;
+    for (int64_t piece : group) {
+      int64_t &pieceSize = layout.pieceSizes[piece];
+      if (!ShapedType::isDynamic(pieceSize))
+        known *= pieceSize;
+      else if (std::exchange(open, &pieceSize))
+        return failure();
+    }
+    if (group.size() == 1 || (ShapedType::isDynamic(size) && open))
+      continue;
+    if (ShapedType::isDynamic(size) || known == 0 || size % known != 0)
+      return failure();
+    if (open)
+      *open = size / known;
+  }
+  return success();
+}
+
 FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex> indices, OperandRole role,
                                     ArrayRef<DimKind> required) const {
   Layout layout;
@@ -290,6 +312,8 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
     layout.pieceSizes.push_back(1);
     layout.exprs.push_back(getExpr(position));
   }
+  if (failed(tellPieces(type, layout)))
+    return failure();
   return layout;
 }
 

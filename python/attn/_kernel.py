@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _background, _checks, _cuda, _device, _disk_cache, _library, _plan, _signatures, _tensor
+from attn import _background, _checks, _cuda, _device, _disk_cache, _formulas, _library, _plan, _signatures, _tensor
 from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
@@ -56,6 +56,7 @@ class Kernel:
         self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
         self._strided = [x["strided"] for x in self.inputs]
         self._updated = [x["name"] for x in self.outputs if x["updated"]]
+        self._formulas: dict[str, str] = entry["size_formulas"]
         self._has_open_outputs = any(isinstance(dim, str) for x in self.outputs for dim in x["shape"])
         if self._is_for_gpu:
             self._entry = self._gpu_entry()
@@ -261,6 +262,7 @@ class Kernel:
             for name, size in zip(argument["shape"], value.shape, strict=False):
                 if isinstance(name, str):
                     sizes.setdefault(name, size)
+        sizes |= {name: _formulas.evaluate(formula, sizes) for name, formula in self._formulas.items()}
         return [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
 
     def in_order(self, tensors: list[Any]) -> list[Any]:

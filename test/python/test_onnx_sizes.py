@@ -169,12 +169,15 @@ def test_sizes_survive_a_cut(length, types):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
-def test_result_of_another_size_is_refused():
+def test_result_of_a_size_that_is_chosen_is_refused():
+    """Whether two sizes are equal decides on the size of the result: no caller could calculate it."""
     g = Graph()
     x = matrix(g)
-    model = g.finish(g.Relu(g.Reshape(x, ints(g, -1, 1))))
-    with pytest.raises(attn.CompileError, match="expected sizes of results that are numbers or sizes of an input"):
-        attn.from_onnx(model)
+    rows, columns = size(g, x, 0), size(g, x, 1)
+    count = g.Where(g.Equal(rows, columns), rows, g.Mul(columns, scalar(g, 2)))
+    repeated = g.Expand(g.constant(np.float32([[2]])), as_list(g, count, scalar(g, 3)))
+    with pytest.raises(attn.CompileError, match="expected sizes of results that are arithmetic on sizes of inputs"):
+        attn.from_onnx(g.finish(repeated))
 
 
 @pytest.mark.parametrize("short", [False, True])

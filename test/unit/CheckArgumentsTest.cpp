@@ -17,7 +17,7 @@
 
 namespace {
 
-static_assert(sizeof(attn_argument_spec) == 56 && offsetof(attn_argument_spec, rank) == 32 &&
+static_assert(sizeof(attn_argument_spec) == 64 && offsetof(attn_argument_spec, rank) == 32 &&
                   offsetof(attn_argument_spec, type_code) == 48 && sizeof(attn_value_check) == 80,
               "the layout that attn_runtime.h promises to emitters of constants");
 
@@ -25,11 +25,11 @@ static_assert(sizeof(attn_argument_spec) == 56 && offsetof(attn_argument_spec, r
 struct CheckArguments : testing::Test {
   static constexpr int64_t qShape[] = {2, 3, 4}, kShape[] = {2, 5, 4}, maskShape[] = {3, 5};
   std::vector<attn_argument_spec> specs = {
-      {"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
-      {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
-      {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
-      {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}, {}},
-      {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}, {}}};
+      {"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}},
+      {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}},
+      {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}},
+      {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}, {}, {}},
+      {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}, {}, {}}};
   std::vector<std::vector<int64_t>> shapes = {{2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {3, 5}, {2, 3, 4}};
   std::vector<std::vector<int64_t>> strides = {{12, 4, 1}, {20, 4, 1}, {20, 4, 1}, {5, 1}, {12, 4, 1}};
   alignas(64) float memory[5][64] = {};
@@ -252,9 +252,9 @@ TEST_F(CheckArguments, TheCodesAreTestedInTheirOrder) {
 TEST_F(CheckArguments, DynamicSizes) {
   static constexpr int64_t q[] = {-1, 3, 4}, k[] = {-1, -1, 4};
   static constexpr int32_t qSymbols[] = {0, -1, -1}, kSymbols[] = {0, 1, -1};
-  specs[0] = {"q", q, qSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}};
-  specs[1] = {"k", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}};
-  specs[2] = {"v", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}};
+  specs[0] = {"q", q, qSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}};
+  specs[1] = {"k", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}};
+  specs[2] = {"v", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}};
   expect(ATTN_OK, "");
   shapes[2][1] = 6;
   strides[2] = {24, 4, 1};
@@ -266,6 +266,34 @@ TEST_F(CheckArguments, DynamicSizes) {
   shapes[2] = {2, -5, 4};
   tensors[2].shape = shapes[2].data();
   expect(ATTN_WRONG_SHAPE, "argument 2 'v': expected shape [?, ?, 4], found [2, -5, 4]");
+}
+
+/// The size of a result is (rows of q) * (rows of k) + 1; the rows of k are at most 7, and those of both at most 9.
+TEST_F(CheckArguments, SizesThatFollowFromOthers) {
+  static constexpr int64_t any[] = {-1, -1, -1}, one[] = {-1};
+  static constexpr attn_size_word limits[] = {
+      {ATTN_SIZE_DIM, 1, 1},     {ATTN_SIZE_NUMBER, -1, 7},  {ATTN_SIZE_AT_MOST, 1, 1},
+      {ATTN_SIZE_DIM, 0, 1},     {ATTN_SIZE_DIM, 1, 1},      {ATTN_SIZE_ADD, -1, 0},
+      {ATTN_SIZE_NUMBER, -1, 9}, {ATTN_SIZE_AT_MOST, -1, 0}, {ATTN_SIZE_END, -1, 0}};
+  static constexpr attn_size_word product[] = {
+      {ATTN_SIZE_DIM, 0, 1},  {ATTN_SIZE_DIM, 1, 1},     {ATTN_SIZE_MULTIPLY, -1, 0}, {ATTN_SIZE_NUMBER, -1, 1},
+      {ATTN_SIZE_ADD, -1, 0}, {ATTN_SIZE_EQUALS, -1, 0}, {ATTN_SIZE_END, -1, 0}};
+  specs[0].shape = specs[1].shape = any;
+  specs[1].sizes = limits;
+  specs[4].shape = one;
+  specs[4].rank = tensors[4].ndim = 1;
+  specs[4].sizes = product;
+  shapes[4] = {3 * 5 + 1};
+  strides[4] = {1};
+  expect(ATTN_OK, "");
+  shapes[4] = {3 * 5};
+  expect(ATTN_WRONG_SHAPE,
+         "argument 4 'out': expected size 16 in dimension 0, as sizes of other arguments make it, found 15");
+  shapes[1][1] = 8;
+  tensors[1].strides = nullptr;
+  expect(ATTN_WRONG_SHAPE, "argument 1 'k': expected a size of at most 7 in dimension 1, found 8");
+  shapes[1][1] = 7;
+  expect(ATTN_WRONG_SHAPE, "argument 1 'k': expected sizes for which a slice ends at 9 or before, found 10");
 }
 
 TEST_F(CheckArguments, SizesThatOverflow) {

@@ -27,8 +27,8 @@ struct CheckValues : testing::Test {
     listShape[0] = list.size();
     tableShape[0] = table.size() / 3;
     std::vector<attn_argument_spec> specs = {
-        {"table", kAny, nullptr, &tableCheck, 2, 0, 0, tableCheck.kind ? 1 : 0, kDLInt, 32, {}, {}, {}},
-        {"list", kAny, nullptr, &listCheck, 1, 0, 0, 1, kDLInt, 32, {}, {}, {}}};
+        {"table", kAny, nullptr, &tableCheck, 2, 0, 0, tableCheck.kind ? 1 : 0, kDLInt, 32, {}, {}, {}, {}},
+        {"list", kAny, nullptr, &listCheck, 1, 0, 0, 1, kDLInt, 32, {}, {}, {}, {}}};
     DLTensor tensors[] = {{table.data(), {kDLCPU, 0}, 2, {kDLInt, 32, 1}, tableShape, nullptr, 0},
                           {list.data(), {kDLCPU, 0}, 1, {kDLInt, 32, 1}, listShape, nullptr, 0}};
     const DLTensor *arguments[] = {&tensors[0], &tensors[1]};

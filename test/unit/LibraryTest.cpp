@@ -21,8 +21,8 @@ struct Library : testing::Test {
   static constexpr int32_t rowsSymbols[] = {0, -1}, squareSymbols[] = {0, 0};
   using Specs = std::vector<attn_argument_spec>;
   static Specs specs(const int64_t *shape, const int32_t *symbols) {
-    return {{"q", shape, symbols, nullptr, 2, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
-            {"out", shape, symbols, nullptr, 2, 0, 1, 0, kDLFloat, 32, {}, {}, {}}};
+    return {{"q", shape, symbols, nullptr, 2, 0, 0, 0, kDLFloat, 32, {}, {}, {}, {}},
+            {"out", shape, symbols, nullptr, 2, 0, 1, 0, kDLFloat, 32, {}, {}, {}, {}}};
   }
   Specs exact = specs(staticShape, nullptr), rows = specs(rowsShape, rowsSymbols),
         square = specs(anyShape, squareSymbols);

@@ -120,6 +120,10 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
     return createStringError("expected " + Twine(given.size()) + " --input files for kernel '" + kernel.name + "' (" +
                              join(names, ", ") + "), found " + Twine(options.inputs.size()));
   std::map<std::string, int64_t> sizes = options.sizes;
+  for (auto [name, formula] : zip_equal(kernel.sizes, kernel.formulas))
+    if (!formula.empty() && sizes.count(name))
+      return createStringError("expected no --size of '" + name + "', which is " + formula.printInfix(kernel.sizes) +
+                               ", found " + Twine(sizes[name]) + "; leave it out");
   for (const auto &[name, size] : sizes)
     if (!is_contained(kernel.sizes, name))
       return createStringError("expected --size of a dynamic size of kernel '" + kernel.name + "' (" +
@@ -135,12 +139,23 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
     inputs.emplace(argument, std::move(*array));
   }
   std::mt19937_64 generator(options.seed);
+  const std::map<std::string, int64_t> known = sizes;
+  auto isGiven = [&](const std::string &name) { return known.count(name) > 0; };
   for (const std::string &name : kernel.sizes) {
     bool isSmall = name == "b" || name == "hq", isOfSums = name == "b_plus_1"; // rows want a sequence
     std::uniform_int_distribution<int64_t> distribution(isOfSums ? 2 : 1,
                                                         isSmall || isOfSums ? kMaxDrawnHeads : kMaxDrawnSize);
     sizes.try_emplace(name, distribution(generator));
   }
+  SmallVector<int64_t> values;
+  for (const std::string &name : kernel.sizes)
+    values.push_back(sizes[name]);
+  for (const SizeLimit &limit : kernel.limits)
+    if (std::optional<int64_t> size = limit.value.getSize(); size && !isGiven(kernel.sizes[*size]))
+      values[*size] = sizes[kernel.sizes[*size]] = std::min(values[*size], limit.limit.evaluate(values));
+  for (auto [name, formula] : zip_equal(kernel.sizes, kernel.formulas))
+    if (!formula.empty())
+      sizes[name] = std::max<int64_t>(formula.evaluate(values), 0);
   // Lengths of keys say how many sequences there are.
   if (is_contained(kernel.sizes, "b_plus_1") && sizes.count("b") && !options.sizes.count("b_plus_1"))
     sizes["b_plus_1"] = sizes["b"] + 1;

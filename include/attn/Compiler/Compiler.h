@@ -96,8 +96,10 @@ struct GpuLaunch {
 struct Kernel {
   std::string name;
   llvm::SmallVector<KernelArgument> arguments;
-  llvm::SmallVector<std::string> sizes; ///< names of the dynamic sizes, which the plain entry takes last
-  std::string path;                     ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
+  llvm::SmallVector<std::string> sizes;    ///< names of the dynamic sizes, which the plain entry takes last
+  llvm::SmallVector<SizeFormula> formulas; ///< of each of them; empty where an argument says it
+  llvm::SmallVector<SizeLimit> limits;
+  std::string path; ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
   /// Of a pair that attn-differentiate has made: "forward" or "backward", and the name of both; otherwise empty.
   std::string kind, pair;
   /// The words of its only attn.sdpa; empty where there is none or more than one.

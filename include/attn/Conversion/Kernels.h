@@ -11,6 +11,7 @@
 #define ATTN_CONVERSION_KERNELS_H
 
 #include "attn/Support/CNames.h"
+#include "attn/Support/SizeFormula.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
@@ -90,6 +91,10 @@ mlir::MemRefType getStridedMemref(mlir::ShapedType type);
 llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
 /// The names of its dynamic sizes: int64 parameters of the plain C entry, after the arguments.
 llvm::SmallVector<std::string> getKernelSizes(mlir::Operation *function);
+/// For each dynamic size how it follows from the others; empty where an argument says it.
+llvm::SmallVector<SizeFormula> getSizeFormulas(mlir::Operation *function);
+/// What a call must hold to beside equal sizes: reads of a slice lie inside.
+llvm::SmallVector<SizeLimit> getSizeLimits(mlir::Operation *function);
 
 } // namespace attn
 

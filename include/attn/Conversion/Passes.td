@@ -26,7 +26,12 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
     `attn.strided`, or is a memref of layout `strided<[?, …, 1]>`: the call says the strides of all dimensions but the
     last.
 
-    Rejects kernels whose results are not ranked tensors, have a dynamic size that is a size of no argument, or are an
+    A dynamic size that only results have gets a name too, and in `attn.size_formulas` how it follows from the others,
+    in postfix order: `{n2 = "n0 n1 *"}`. It is arithmetic on index values: sums, products, quotients rounded towards
+    0, minima and maxima. A `cf.assert` that compares two such values by `sle` becomes a pair in `attn.size_limits`,
+    `[["n1", "64"]]`, which the checked entry tests; the plain entry relies on it.
+
+    Rejects kernels whose results are not ranked tensors, have a dynamic size that is no such arithmetic, or are an
     argument itself. Rejects calls of a kernel, and attention in modules inside this one.
 
     ```mlir

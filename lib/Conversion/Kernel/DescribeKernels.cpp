@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelChecks.h"
+#include "SizeReader.h"
 #include "ValueChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
@@ -72,7 +73,7 @@ bool isWritten(Value memref) {
 class Describer {
 public:
   explicit Describer(func::FuncOp function)
-      : function(function), b(function.getContext()), classes(function), checks(function, classes) {}
+      : function(function), b(function.getContext()), classes(function), checks(function, classes), sizes(classes) {}
 
   LogicalResult run() {
     llvm::SmallDenseMap<Value, int64_t> destinations; // each with the result that it holds
@@ -105,8 +106,7 @@ public:
         return failure();
     noteOrderOfResults(destinations, terminator.getOperands());
     function->setAttr(kArgumentsAttr, b.getArrayAttr(entries));
-    if (!symbols.empty())
-      function->setAttr(kSizesAttr, b.getArrayAttr(getSizeNames()));
+    noteSizes();
     // The names have their place now; later passes and LLVM would not know them.
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, kNameAttr);
@@ -170,10 +170,10 @@ private:
       entry.push_back(b.getNamedAttr("strided", b.getUnitAttr()));
     }
     if (shaped && !shaped.hasStaticShape()) {
-      FailureOr<SmallVector<int32_t>> sizes = addSizes(value, unique, isOutput && !isa<BlockArgument>(value));
-      if (failed(sizes))
+      FailureOr<SmallVector<int32_t>> places = addSizes(value, unique, isOutput && !isa<BlockArgument>(value));
+      if (failed(places))
         return failure();
-      entry.push_back(b.getNamedAttr("sizes", b.getDenseI32ArrayAttr(*sizes)));
+      entry.push_back(b.getNamedAttr("sizes", b.getDenseI32ArrayAttr(*places)));
     }
     if (ArrayRef<ValueCheck> found = checks.get(value); !found.empty()) {
       auto print = [&](const ValueCheck &check) { return check.toAttribute(b.getContext()); };
@@ -225,30 +225,52 @@ private:
       if (int64_t known = classes.getStaticSize(id); !ShapedType::isDynamic(known))
         return function.emitOpError("expected '") << name << "' to have size " << known << " in dimension " << dim
                                                   << ", as the tensors that it is used with, found ?";
-      auto *place = llvm::find(symbols, id);
+      std::optional<unsigned> place = sizes.find(id);
       // The caller makes the results: it must know their sizes from what it passes.
-      if (place == symbols.end() && isResult)
-        return function.emitOpError("expected dynamic sizes of results to be those of an argument, as tensor.dim gives "
-                                    "them to tensor.empty, found another in dimension ")
-               << dim << " of '" << name << "'";
-      places.back() = place - symbols.begin();
-      if (place == symbols.end())
-        symbols.push_back(id);
+      if (!place && isResult) {
+        std::optional<SizeFormula> formula = sizes.read(tensor, dim);
+        if (!formula)
+          return function.emitOpError(
+                     "expected dynamic sizes of results to be sizes of an argument, as tensor.dim gives "
+                     "them to tensor.empty, or sums, products, quotients, minima or maxima of such, "
+                     "found another in dimension ")
+                 << dim << " of '" << name << "'";
+        place = sizes.add(id, *formula);
+      }
+      places.back() = place ? *place : sizes.add(id);
     }
     return places;
   }
 
   /// One C identifier a dynamic size: what the domain calls it, or n0, n1, …
-  SmallVector<Attribute> getSizeNames() {
-    SmallVector<Attribute> attributes;
+  SmallVector<std::string> getSizeNames() {
+    SmallVector<std::string> found;
     unsigned numUnnamed = 0;
-    for (unsigned id : symbols) {
+    for (unsigned id : sizes.getClasses()) {
       std::string name = classes.getName(id).str();
       if (name.empty())
         name = "n" + std::to_string(numUnnamed++);
-      attributes.push_back(b.getStringAttr(makeUnique(name)));
+      found.push_back(makeUnique(name));
     }
-    return attributes;
+    return found;
+  }
+
+  /// The dynamic sizes, how those of results alone follow from the others, and what a call must hold to.
+  void noteSizes() {
+    SmallVector<std::string> found = getSizeNames();
+    if (!found.empty())
+      function->setAttr(kSizesAttr, b.getStrArrayAttr(llvm::map_to_vector(found, [](StringRef name) { return name; })));
+    NamedAttrList formulas;
+    for (auto [name, formula] : llvm::zip(found, sizes.getFormulas()))
+      if (!formula.empty())
+        formulas.set(name, b.getStringAttr(formula.print(found)));
+    if (!formulas.empty())
+      function->setAttr(kSizeFormulasAttr, formulas.getDictionary(b.getContext()));
+    SmallVector<Attribute> limits;
+    for (const SizeLimit &limit : takeSizeLimits(function, sizes))
+      limits.push_back(b.getStrArrayAttr({limit.value.print(found), limit.limit.print(found)}));
+    if (!limits.empty())
+      function->setAttr(kSizeLimitsAttr, b.getArrayAttr(limits));
   }
 
   std::string makeUnique(const std::string &name) {
@@ -288,8 +310,8 @@ private:
   Builder b;
   SizeClasses classes;
   ValueChecks checks;
+  SizeReader sizes; ///< the dynamic ones, in the order of their first use
   SmallVector<Attribute> entries;
-  SmallVector<unsigned> symbols; ///< the classes of the dynamic sizes, in the order of their first use
   llvm::StringSet<> names;
 };
 

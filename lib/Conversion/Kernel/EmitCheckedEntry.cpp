@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "SizeChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
@@ -25,6 +26,8 @@ static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kGetStr
                                kCopyMessage = "attn_cuda_copy_message";
 /// Positions in a DLTensor.
 static constexpr int kDataField = 0, kShapeField = 4, kByteOffsetField = 6;
+/// The position of `sizes` in an attn_argument_spec.
+static constexpr int64_t kSizesField = 13;
 /// What attn_argument_spec writes for a dynamic size.
 static constexpr int64_t kAnySize = -1;
 /// DLPack's kDLCUDA.
@@ -48,7 +51,7 @@ public:
     loc = kernel.getLoc();
     b.setInsertionPointToStart(module.getBody());
     bool isCuda = kernel->hasAttr(kCudaEntryAttr);
-    LLVM::GlobalOp specs = createSpecs(kernel.getName(), arguments, isCuda);
+    LLVM::GlobalOp specs = createSpecs(kernel, arguments, isCuda);
     b.setInsertionPointAfter(kernel);
     if (isCuda)
       emitWorkspaceBytes(kernel, arguments, specs);
@@ -253,7 +256,7 @@ private:
 
   /// What the pointers of a spec point to; null where there is nothing to say.
   struct SpecParts {
-    LLVM::GlobalOp name, shape, symbols, checks;
+    LLVM::GlobalOp name, shape, symbols, checks, sizes;
   };
   SpecParts createParts(const std::string &prefix, const KernelArgument &argument, bool isCuda) {
     SpecParts parts;
@@ -277,15 +280,21 @@ private:
     return parts;
   }
 
-  LLVM::GlobalOp createSpecs(StringRef kernel, ArrayRef<KernelArgument> arguments, bool isCuda) {
+  LLVM::GlobalOp createSpecs(LLVM::LLVMFuncOp function, ArrayRef<KernelArgument> arguments, bool isCuda) {
+    StringRef kernel = function.getName();
     Type i32 = b.getI32Type(), i8 = b.getI8Type();
     auto specType =
         LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, pointer, pointer, i32, i32, i32, i32, i8,
-                                                          i8, i8, i8, LLVM::LLVMArrayType::get(i8, 4)});
+                                                          i8, i8, i8, LLVM::LLVMArrayType::get(i8, 4), pointer});
     auto tableType = LLVM::LLVMArrayType::get(specType, arguments.size());
     SmallVector<SpecParts> parts;
-    for (auto [i, argument] : llvm::enumerate(arguments))
-      parts.push_back(createParts((kernel + "_argument" + Twine(i)).str(), argument, isCuda));
+    std::vector<std::vector<int64_t>> sizes = printSizeChecks(function, arguments);
+    for (auto [i, argument] : llvm::enumerate(arguments)) {
+      std::string prefix = (kernel + "_argument" + Twine(i)).str();
+      parts.push_back(createParts(prefix, argument, isCuda));
+      if (!sizes[i].empty())
+        parts.back().sizes = createNumbers<int64_t>(prefix + "_sizes", sizes[i]);
+    }
     return createConstant(getSpecsName(kernel), tableType, [&] {
       Value table = LLVM::UndefOp::create(b, loc, tableType);
       for (auto [i, argument] : llvm::enumerate(arguments)) {
@@ -310,6 +319,8 @@ private:
           set(10, i8, kCudaDevice);
         if (argument.isStrided)
           set(11, i8, 1);
+        if (parts[i].sizes)
+          spec = insert(spec, LLVM::AddressOfOp::create(b, loc, parts[i].sizes), kSizesField);
         table = insert(table, spec, i);
       }
       return table;

@@ -182,3 +182,23 @@ SmallVector<std::string> attn::getKernelSizes(Operation *function) {
       names.push_back(name.str());
   return names;
 }
+
+SmallVector<SizeFormula> attn::getSizeFormulas(Operation *function) {
+  SmallVector<std::string> sizes = getKernelSizes(function);
+  SmallVector<SizeFormula> formulas(sizes.size());
+  if (auto entries = function->getAttrOfType<DictionaryAttr>(kSizeFormulasAttr))
+    for (auto [name, formula] : llvm::zip(sizes, formulas))
+      if (auto text = entries.getAs<StringAttr>(name))
+        formula = *SizeFormula::parse(text, sizes);
+  return formulas;
+}
+
+SmallVector<SizeLimit> attn::getSizeLimits(Operation *function) {
+  SmallVector<std::string> sizes = getKernelSizes(function);
+  SmallVector<SizeLimit> limits;
+  if (auto entries = function->getAttrOfType<ArrayAttr>(kSizeLimitsAttr))
+    for (ArrayAttr pair : entries.getAsRange<ArrayAttr>())
+      limits.push_back({*SizeFormula::parse(cast<StringAttr>(pair[0]), sizes),
+                        *SizeFormula::parse(cast<StringAttr>(pair[1]), sizes)});
+  return limits;
+}

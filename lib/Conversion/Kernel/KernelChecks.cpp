@@ -33,7 +33,7 @@ static StringRef getUseOfName(StringRef name, StringRef kernel) {
   StringRef number = name;
   if (number.consume_front(kernel) && number.consume_front("_argument")) {
     StringRef part = number.ltrim("0123456789");
-    if (part.size() < number.size() && llvm::is_contained({"_name", "_shape", "_symbols", "_checks"}, part))
+    if (part.size() < number.size() && llvm::is_contained({"_name", "_shape", "_symbols", "_checks", "_sizes"}, part))
       return "table of arguments";
   }
   return {};

@@ -35,9 +35,9 @@ func.func @half_dynamic(%s: tensor<?x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6x
 // -----
 
 // The caller cannot know how large the result is.
-// expected-error @below {{expected dynamic sizes of results to be those of an argument, as tensor.dim gives them to tensor.empty, found another in dimension 0 of 'output'}}
-func.func @unknown_size(%s: tensor<6xf32>) -> tensor<?xf32> {
-  %n = arith.constant 7 : index
+// expected-error @below {{expected dynamic sizes of results to be sizes of an argument, as tensor.dim gives them to tensor.empty, or sums, products, quotients, minima or maxima of such, found another in dimension 0 of 'output'}}
+func.func @unknown_size(%s: tensor<6xf32>, %i: i64) -> tensor<?xf32> {
+  %n = arith.index_cast %i : i64 to index
   %zero = arith.constant 0.0 : f32
   %o = tensor.empty(%n) : tensor<?xf32>
   %f = linalg.fill ins(%zero : f32) outs(%o : tensor<?xf32>) -> tensor<?xf32>
