@@ -1,6 +1,7 @@
 """Functions on several processes of torch.distributed, by gloo: what each returns comes back, by its rank."""
 
 import datetime
+import fcntl
 import tempfile
 import traceback
 from pathlib import Path
@@ -14,10 +15,12 @@ TIMEOUT = datetime.timedelta(seconds=120)
 
 def _process(rank, ranks, folder, function, arguments):
     import attn
+    from attn import _kernel
 
     torch.set_num_threads(1)
     attn.set_num_threads(1)
     attn.set_cache(directory=f"{folder}/kernels")
+    _kernel.compile = _one_after_the_other(_kernel.compile, f"{folder}/lock")
     store = dist.FileStore(f"{folder}/store{ranks}", ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=TIMEOUT)
     try:
@@ -28,6 +31,17 @@ def _process(rank, ranks, folder, function, arguments):
     torch.save(found, f"{folder}/{ranks}-{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()
+
+
+def _one_after_the_other(compile_, path):
+    """Processes that need the same kernel at once: the first compiles it, others find it on disk."""
+
+    def compile_alone(*given, **named):
+        with open(path, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_(*given, **named)
+
+    return compile_alone
 
 
 def run(function, ranks, *arguments, folder=None):
