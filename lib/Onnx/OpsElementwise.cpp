@@ -202,8 +202,9 @@ static Expected<Values> printClip(NodeView &view) {
   for (size_t i = 1; i < view.operands.size(); ++i)
     if (view.has(i) && (view.get(i).element != x.element || view.get(i).getRank() != 0))
       return view.fail("expected bounds of rank 0 in the type of the input, found others");
-  if (!isFloat(x.element) || view.node.findAttribute("min") || view.node.findAttribute("max"))
-    return view.fail("expected floats, with the bounds as inputs, found others");
+  if (x.element == DataType::Bool || view.node.findAttribute("min") || view.node.findAttribute("max"))
+    return view.fail("expected numbers, with the bounds as inputs, found others");
+  bool isOfFloats = isFloat(x.element);
   std::vector<const Value *> operands = {&x};
   for (size_t i = 1; i < view.operands.size(); ++i)
     if (view.has(i))
@@ -212,8 +213,9 @@ static Expected<Values> printClip(NodeView &view) {
     Arithmetic arithmetic(body, x.element);
     std::string result = names[0];
     if (view.has(1))
-      result = arithmetic.apply("arith.maximumf", result, names[1]);
-    return view.has(2) ? arithmetic.apply("arith.minimumf", result, names[operands.size() - 1]) : result;
+      result = arithmetic.apply(isOfFloats ? "arith.maximumf" : "arith.maxsi", result, names[1]);
+    StringRef minimum = isOfFloats ? "arith.minimumf" : "arith.minsi";
+    return view.has(2) ? arithmetic.apply(minimum, result, names[operands.size() - 1]) : result;
   }));
 }
 
