@@ -134,7 +134,7 @@ def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "Target by name">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
 def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
