@@ -8,7 +8,7 @@ Blocks of PyTorch (block_models.py) are modules that torch.onnx.export writes an
 graphs; ONNX Runtime takes the same file. With --jax, blocks of JAX (block_functions.py), which iree-base-compiler
 lowers to linalg, beside PyTorch eager. Results must agree. In the same rounds two parts of blocks of PyTorch are timed
 alone: the products with weights, and attention with its RoPE. --frozen adds torch.compile with constant weights, which
-inductor gives to oneDNN packed.
+inductor packs for a library.
 """
 
 from __future__ import annotations

@@ -66,6 +66,16 @@ def test_transposed(rows, depth, columns):
     expect(g.finish(g.Relu(linear(g, x, depth, columns, transposed=True))), g.arrays)
 
 
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3"])
+def test_other_panels(target):
+    """Panels of narrower vectors."""
+    g = Graph()
+    x = g.draw("x", 2, 101, 96)
+    y = g.Tanh(linear(g, x, 96, 192))
+    model = g.finish(g.Add(x, linear(g, y, 192, 96)))
+    expect(model, g.arrays, attn.from_onnx(model, target=target))
+
+
 def test_weights_of_two_panels():
     """One matrix on the right of a product, transposed of another, and an operand besides."""
     g = Graph()
