@@ -103,7 +103,7 @@ def export(name: str, module: nn.Module, shapes: list[tuple[int, ...]], peers: l
         makers: dict[str, Callable[[], Call]] = {
             "PyTorch": lambda: lambda: module(*tensors),
             "torch.compile": lambda: compile_torch(module, tensors, freezing=False),
-            "frozen": lambda: compile_torch(module, tensors, freezing=True),
+            "torch.compile, frozen": lambda: compile_torch(module, tensors, freezing=True),
             "ONNX Runtime": lambda: start_runtime(model.SerializeToString(), arrays, threads),
         }
         return {"attn": lambda: kernel(*arrays)} | {peer: makers[peer]() for peer in peers}
@@ -198,7 +198,7 @@ def main() -> None:
     """Prints the table with its notes."""
     options = parse_options()
     load = os.getloadavg()[0]
-    peers = ["PyTorch", "torch.compile", "ONNX Runtime", *(["frozen"] if options.frozen else [])]
+    peers = ["PyTorch", "torch.compile", "ONNX Runtime", *(["torch.compile, frozen"] if options.frozen else [])]
     notes = [f"Versions: torch {torch.__version__}, onnxruntime {onnxruntime.__version__}."]
     print(f"| block | threads | attn best / median | {' | '.join(f'{peer} ÷ attn' for peer in peers)} |")
     print("| --- " * (3 + len(peers)) + "|")
