@@ -109,10 +109,10 @@ def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
 def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
   let summary = "tile products with weights, together with what follows them";
   let description = [{
-    A product of rows with a matrix, on tensors, becomes an `scf.forall` over tiles of 128 rows by a panel of columns
-    (see `attn-lower-matmul-to-vector`). Where one elementwise op alone reads the result, at its own indices, it is in
-    the same loop, as are all products that it reads: a bias, an activation, a gate or a residual finds what it needs in
-    the cache. The part of a product that a tile computes is in a buffer of the tile.
+    A product of rows with a matrix, on tensors, becomes an `scf.forall` over tiles of at most 128 rows by a panel of
+    columns (see `attn-lower-matmul-to-vector`). Where one elementwise op alone reads the result, at its own indices, it
+    is in the same loop, as are all products that it reads: a bias, an activation, a gate or a residual finds what it
+    needs in the cache. The part of a product that a tile computes is in a buffer of the tile.
 
     Takes contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
     a known number of whole panels. Leaves products with fewer than 16 rows or little work, and those in parallel loops,

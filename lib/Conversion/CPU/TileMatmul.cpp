@@ -79,7 +79,7 @@ static linalg::LinalgOp getRoot(linalg::LinalgOp product) {
   return user && user.isDpsInput(&use) && isElementwiseOn(user, result) ? linalg::LinalgOp(user) : product;
 }
 
-/// Rows from the innermost dimension outwards, kTileRows in all, by a panel of columns. In loops of `root`.
+/// Rows from the innermost dimension outwards, at most kTileRows in all, by a panel of columns. In loops of `root`.
 static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp root, int64_t panelColumns) {
   SmallVector<int64_t> sizes = root.getStaticLoopRanges();
   SmallVector<OpFoldResult> tile(sizes.size(), b.getIndexAttr(0));
@@ -88,7 +88,9 @@ static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp roo
   tile[cast<AffineDimExpr>(dims.back()).getPosition()] = b.getIndexAttr(panelColumns);
   for (AffineExpr expr : llvm::reverse(dims.drop_back())) {
     unsigned dim = cast<AffineDimExpr>(expr).getPosition();
-    int64_t size = ShapedType::isDynamic(sizes[dim]) ? rows : std::clamp<int64_t>(sizes[dim], 1, rows);
+    int64_t size = rows;
+    if (sizes[dim] > 0) // about equal ones of a known number
+      size = std::max<int64_t>(1, llvm::divideCeil(sizes[dim], llvm::divideCeil(sizes[dim], rows)));
     tile[dim] = b.getIndexAttr(size);
     rows /= size;
   }

@@ -6,28 +6,28 @@
 
 // A bias is added where its product is, in the buffer of the tile; the last tile has as large a one, and fewer rows.
 // CHECK-LABEL: func @bias(
-//       CHECK:   scf.forall (%[[I:.*]], %{{.*}}) = (0, 0) to (200, 128) step (128, 64)
+//       CHECK:   scf.forall (%[[I:.*]], %{{.*}}) = (0, 0) to (201, 128) step (101, 64)
 //       CHECK:     %[[ROWS:.*]] = affine.min
-//       CHECK:     %[[BUFFER:.*]] = tensor.empty() : tensor<128x64xf32>
+//       CHECK:     %[[BUFFER:.*]] = tensor.empty() : tensor<101x64xf32>
 //       CHECK:     %[[PART:.*]] = tensor.extract_slice %[[BUFFER]][0, 0] [%[[ROWS]], 64]
 //       CHECK:     %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[PART]] :
 //       CHECK:     %[[PRODUCT:.*]] = linalg.matmul {{.*}} outs(%[[ZERO]] :
 //       CHECK:     linalg.generic {{.*}} ins(%[[PRODUCT]], %{{.*}} :
 //       CHECK:     tensor.parallel_insert_slice
-func.func @bias(%x: tensor<200x96xf32>, %w: tensor<96x128xf32>, %bias: tensor<128xf32>) -> tensor<200x128xf32> {
+func.func @bias(%x: tensor<201x96xf32>, %w: tensor<96x128xf32>, %bias: tensor<128xf32>) -> tensor<201x128xf32> {
   %cst = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<200x128xf32>
-  %zero = linalg.fill ins(%cst : f32) outs(%empty : tensor<200x128xf32>) -> tensor<200x128xf32>
-  %p = linalg.matmul ins(%x, %w : tensor<200x96xf32>, tensor<96x128xf32>)
-      outs(%zero : tensor<200x128xf32>) -> tensor<200x128xf32>
+  %empty = tensor.empty() : tensor<201x128xf32>
+  %zero = linalg.fill ins(%cst : f32) outs(%empty : tensor<201x128xf32>) -> tensor<201x128xf32>
+  %p = linalg.matmul ins(%x, %w : tensor<201x96xf32>, tensor<96x128xf32>)
+      outs(%zero : tensor<201x128xf32>) -> tensor<201x128xf32>
   %y = linalg.generic {indexing_maps = [#identity, affine_map<(d0, d1) -> (d1)>, #identity],
                        iterator_types = ["parallel", "parallel"]}
-      ins(%p, %bias : tensor<200x128xf32>, tensor<128xf32>) outs(%empty : tensor<200x128xf32>) {
+      ins(%p, %bias : tensor<201x128xf32>, tensor<128xf32>) outs(%empty : tensor<201x128xf32>) {
   ^bb0(%a: f32, %b: f32, %c: f32):
     %sum = arith.addf %a, %b : f32
     linalg.yield %sum : f32
-  } -> tensor<200x128xf32>
-  return %y : tensor<200x128xf32>
+  } -> tensor<201x128xf32>
+  return %y : tensor<201x128xf32>
 }
 
 // A result that two ops read is whole; partial panels, few rows and little work are no tiles.
