@@ -137,6 +137,10 @@ static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) 
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // of tiles that are the input
   // On a GPU each elementwise op is a kernel, and constants have no memory on the device.
   pm.addNestedPass<func::FuncOp>(createFuseElementwisePass({/*chains=*/!options.isGpu()}));
+  if (!options.isGpu()) {
+    pm.addNestedPass<func::FuncOp>(createTileMatmulPass({options.cpu.target}));
+    pm.addNestedPass<func::FuncOp>(createPackWeightsPass());
+  }
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;

@@ -111,6 +111,62 @@ def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
+  let summary = "tile products with weights, together with what follows them";
+  let description = [{
+    A product of rows with a matrix, on tensors, becomes an `scf.forall` over tiles of at most 128 rows by a panel of
+    columns (see `attn-lower-matmul-to-vector`). Where one elementwise op alone reads the result, at its own indices, it
+    is in the same loop, as are all products that it reads: a bias, an activation, a gate or a residual finds what it
+    needs in the cache. The part of a product that a tile computes is in a buffer of the tile.
+
+    Takes contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
+    a known number of whole panels. Leaves products with fewer than 16 rows or little work, and those in parallel loops,
+    as they are. Rejects nothing.
+
+    ```mlir
+    // before
+    %p = linalg.matmul ins(%x, %w : tensor<512x768xf32>, tensor<768x3072xf32>) outs(%zero : tensor<512x3072xf32>)
+    %y = linalg.generic ins(%p, %bias) outs(%empty) {addf}
+    // after
+    %y = scf.forall (%i, %j) = (0, 0) to (512, 3072) step (128, 64) shared_outs(%out = %empty) {
+      %xs = tensor.extract_slice %x[%i, 0] [128, 768] [1, 1]
+      %ws = tensor.extract_slice %w[0, %j] [768, 64] [1, 1]
+      %p = linalg.matmul ins(%xs, %ws) outs(%zeros : tensor<128x64xf32>)
+      %y = linalg.generic ins(%p, %biases) outs(%outs) {addf}
+      scf.forall.in_parallel { tensor.parallel_insert_slice %y into %out[%i, %j] [128, 64] [1, 1] }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
+def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
+  let summary = "lay constant weights out as the panels that tiles read";
+  let description = [{
+    Where a tile of `attn-tile-matmul` multiplies with a panel of columns of a constant matrix, the matrix becomes a
+    constant of its panels, one after the other. A tile then reads a panel from its start to its end, and no call packs
+    or transposes it. A matrix that something else reads stays beside it.
+
+    Takes constants in the type of the product's sums; others are widened when a tile copies its panel. Rejects nothing.
+
+    ```mlir
+    // before
+    %w = arith.constant dense<…> : tensor<768x3072xf32>
+    scf.forall (%i, %j) = (0, 0) to (512, 3072) step (128, 64) …
+      %ws = tensor.extract_slice %w[0, %j] [768, 64] [1, 1]
+    // after
+    %w = arith.constant dense<…> : tensor<48x768x64xf32>
+    scf.forall (%i, %j) = (0, 0) to (512, 3072) step (128, 64) …
+      %p = affine.apply affine_map<(d0) -> (d0 floordiv 64)>(%j)
+      %ws = tensor.extract_slice %w[%p, 0, 0] [1, 768, 64] [1, 1, 1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions of matmul form on memrefs to loops over vectors";
   let description = [{

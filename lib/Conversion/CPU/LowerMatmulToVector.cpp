@@ -31,17 +31,11 @@ using namespace attn::cpu;
 
 /// Bytes of a panel of B: what the first-level caches of all targets hold beside the rows of A.
 static constexpr int64_t kPanelBytes = 32 * 1024;
-/// Vectors of a panel, where half of the registers or more are left for rows of accumulators.
-static constexpr int64_t kMaxPanelVectors = 4, kRegistersPerPanelVector = 8;
 /// Rows of a register kernel: each is a stream of its own through A.
 static constexpr int64_t kMaxRegisterRows = 8;
-/// Rows of a tile: copying the panel is a hundredth of its work.
-static constexpr int64_t kTileRows = 128;
-/// With fewer rows B is read where it is, once: a few of its rows at a time, along runs of this many bytes. Fewer rows
-/// than a first-level cache has ways, as those a power of two apart lie in one set of it.
-static constexpr int64_t kMinPackedRows = 16, kStreamDepth = 6, kStreamBytes = 4096;
-/// Multiply-adds below which starting threads costs more than it saves.
-static constexpr int64_t kMinParallelWork = 1 << 20;
+/// Where B is read where it is: a few of its rows at a time, along runs of this many bytes. Fewer rows than a
+/// first-level cache has ways, as those a power of two apart lie in one set of it.
+static constexpr int64_t kStreamDepth = 6, kStreamBytes = 4096;
 
 namespace {
 
@@ -56,15 +50,18 @@ public:
     numDepth = sizes[m.depth];
     bool hasFewRows = !ShapedType::isDynamic(numRows) && numRows < kMinPackedRows;
     isPacked = !hasFewRows || !m.b.isInnermost(m.column);
-    panelVectors = selectPanelVectors();
+    panelVectors = getPanelVectors(vb.target, vb.elementType.getWidth(), numColumns);
     panelColumns = panelVectors * vb.lanes;
     isPartial = ShapedType::isDynamic(numColumns) || numColumns % panelColumns != 0;
     // The accumulators, a row of the panel, the broadcast and a product leave no register out.
     registerRows = std::min(kMaxRegisterRows, (vb.target.vectorRegisters - panelVectors - 2) / panelVectors);
     if (!ShapedType::isDynamic(numRows))
       registerRows = std::clamp<int64_t>(numRows, 1, registerRows);
-    tileRows = kTileRows / registerRows * registerRows;
+    // Blocks of the register kernel's rows; or all of them, which a tile of attn-tile-matmul has.
+    tileRows = !ShapedType::isDynamic(numRows) && numRows <= kTileRows ? std::max<int64_t>(numRows, 1)
+                                                                       : kTileRows / registerRows * registerRows;
     bool usesPairs = isPacked && canUsePairs();
+    isPanel = isPacked && !usesPairs && isPanelOfB();
     int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = usesPairs ? 2 : 1;
     tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
     panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) * perRow : kStreamDepth;
@@ -73,7 +70,7 @@ public:
     else if (!ShapedType::isDynamic(numDepth))
       panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
     panelDepth = llvm::alignTo(panelDepth, perRow);
-    if (isPacked)
+    if (isPacked && !isPanel)
       panel.emplace(vb, m.b, /*isTransposed=*/!m.b.isInnermost(m.column), usesPairs, panelDepth, panelVectors);
   }
 
@@ -86,7 +83,7 @@ public:
     auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
     b.setInsertionPoint(forall.getTerminator());
     // In the loop: each thread has its own.
-    if (isPacked)
+    if (panel)
       panel->allocate();
     SmallVector<Value> ivs = forall.getInductionVars();
     for (auto [dim, iv] : llvm::zip(m.batch, ivs))
@@ -110,17 +107,11 @@ private:
     return m.a.isInnermost(m.depth) && (m.b.isInnermost(m.column) || isEven);
   }
 
-  int64_t selectPanelVectors() const {
-    int64_t registers = vb.target.vectorRegisters;
-    int64_t most = std::min<int64_t>(kMaxPanelVectors, registers / kRegistersPerPanelVector);
-    if (ShapedType::isDynamic(numColumns))
-      return most;
-    int64_t total = std::max<int64_t>(1, llvm::divideCeil(numColumns, vb.lanes));
-    for (int64_t vectors = most; vectors > most / 2; --vectors)
-      if (total % vectors == 0)
-        return vectors;
-    // As many panels as the widest would make, all about as wide: the last one wastes fewer lanes.
-    return llvm::divideCeil(total, llvm::divideCeil(total, most));
+  /// B is one panel as attn-pack-weights lays them out: its rows follow each other, of the type of the sums.
+  bool isPanelOfB() const {
+    auto [strides, offset] = cast<MemRefType>(m.b.memref.getType()).getStridesAndOffset();
+    return numColumns == panelColumns && !m.skipsZeros && strides.size() == 2 && strides[0] == panelColumns &&
+           m.b.isInnermost(m.column) && getElementTypeOrSelf(m.b.memref.getType()) == vb.elementType;
   }
 
   Value getSize(unsigned dim) {
@@ -177,7 +168,8 @@ private:
     Value lastColumn = isPacked ? Value() : vb.minimum(vb.add(column, tileColumns), getSize(m.column));
     auto emitBlock = [&](Value first, Value depth) {
       if (isPacked) {
-        pack(first, depth, column);
+        if (panel)
+          pack(first, depth, column);
         emitRowsOfPanel(row, lastRow, first, depth, column);
         return Values();
       }
@@ -268,7 +260,7 @@ private:
       return memref::LoadOp::create(b, loc, m.a.memref, indices);
     };
     Values sums;
-    if (isPacked) {
+    if (panel) {
       sums = panel->multiply(rows, depth, scalarAt, skipsZeros);
     } else {
       auto vectorAt = [&](Value k, int64_t v) {
@@ -294,8 +286,8 @@ private:
   SmallVector<Value> domain; ///< the batch dimensions' positions
   int64_t numRows, numColumns, numDepth;
   int64_t panelVectors, panelColumns, panelDepth, registerRows, tileRows, tileColumns;
-  bool isPartial, isPacked;
-  std::optional<MatmulPanel> panel; ///< where B is copied
+  bool isPartial, isPacked, isPanel = false;
+  std::optional<MatmulPanel> panel; ///< where B is copied, if it is
   Values masks;
 };
 

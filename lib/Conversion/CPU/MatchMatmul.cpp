@@ -10,9 +10,25 @@
 #include "Matmul.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn::cpu;
+
+/// Vectors of a panel, where half of the registers or more are left for rows of accumulators.
+static constexpr int64_t kMaxPanelVectors = 4, kRegistersPerPanelVector = 8;
+
+int64_t attn::cpu::getPanelVectors(const TargetInfo &target, unsigned bits, int64_t columns) {
+  int64_t most = std::min<int64_t>(kMaxPanelVectors, target.vectorRegisters / kRegistersPerPanelVector);
+  if (ShapedType::isDynamic(columns))
+    return most;
+  int64_t total = std::max<int64_t>(1, llvm::divideCeil(columns, target.getLanes(bits)));
+  for (int64_t vectors = most; vectors > most / 2; --vectors)
+    if (total % vectors == 0)
+      return vectors;
+  // As many panels as the widest would make, all about as wide: the last one wastes fewer lanes.
+  return llvm::divideCeil(total, llvm::divideCeil(total, most));
+}
 
 static bool involves(AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); }
 

@@ -13,6 +13,15 @@
 
 namespace attn::cpu {
 
+/// Rows of a tile: where its panel of B is copied, that is a hundredth of its work.
+constexpr int64_t kTileRows = 128;
+/// With fewer rows B is read where it is, once.
+constexpr int64_t kMinPackedRows = 16;
+/// Multiply-adds below which starting threads costs more than it saves.
+constexpr int64_t kMinParallelWork = 1 << 20;
+/// Vectors of columns in a panel of B, for sums of so many bits; `columns` may be dynamic.
+int64_t getPanelVectors(const TargetInfo &target, unsigned bits, int64_t columns);
+
 /// What a contraction's operands and dimensions are for C[i][j] += A[i][k] B[k][j].
 struct Matmul {
   Operand a, b, c;

@@ -191,3 +191,15 @@ func.func @pairs_of_a_transpose(%a: memref<24x32xbf16>, %b: memref<16x32xbf16>, 
   }
   return
 }
+
+// B is one panel of the target's width (attn-pack-weights): it is read where it is.
+// CHECK-LABEL: func @panel(
+//   CHECK-NOT:   memref.alloca
+//       CHECK:   scf.for %[[K:.*]] = %c0 to %c256 step %c1 iter_args({{.*}}) -> ({{((vector<8xf32>,? ?){12})}})
+//       CHECK:     vector.load %arg1[%[[K]], %c0]
+//       CHECK:     vector.load %arg1[%[[K]], %c8]
+func.func @panel(%a: memref<128x256xf32>, %b: memref<256x16xf32, strided<[16, 1], offset: ?>>, %c: memref<128x16xf32>) {
+  linalg.matmul ins(%a, %b : memref<128x256xf32>, memref<256x16xf32, strided<[16, 1], offset: ?>>)
+      outs(%c : memref<128x16xf32>)
+  return
+}

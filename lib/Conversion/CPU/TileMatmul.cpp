@@ -1,0 +1,177 @@
+//===- TileMatmul.cpp - attn-tile-matmul ----------------------------------===//
+//
+// Before: products of many rows with a matrix of weights on tensors, each with the
+// elementwise op that alone reads it, such as a bias, an activation or a residual.
+// After: an scf.forall over tiles, a block of rows by a panel of columns as
+// attn-lower-matmul-to-vector takes it; a body computes its part of the product in
+// a buffer of its own, then of the elementwise op. Two products that one op reads
+// are in one loop.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Matmul.h"
+#include "attn/Conversion/Passes.h"
+#include "attn/Target/PassTarget.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attn {
+#define GEN_PASS_DEF_TILEMATMULPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// Columns of a panel for a product of rows with a matrix of weights; failure where it is none, or has too little work
+/// or partial panels.
+static FailureOr<int64_t> matchWeights(linalg::LinalgOp op, const TargetInfo &target) {
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || !linalg::isaContractionOpInterface(op) ||
+      op->getParentOfType<scf::ForallOp>())
+    return failure();
+  FailureOr<linalg::ContractionDimensions> dims = linalg::inferContractionDims(op);
+  AffineMap b = op.getMatchingIndexingMap(op.getDpsInputOperand(1)), c = op.getIndexingMapsArray().back();
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+  if (failed(dims) || !type || (!type.isF32() && !type.isF64()) || !dims->batch.empty() || dims->n.size() != 1 ||
+      dims->k.size() != 1 || dims->m.empty() || b.getNumResults() != 2 || !b.isProjectedPermutation() ||
+      c.getResults().back() != getAffineDimExpr(dims->n.front(), op.getContext()))
+    return failure();
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  int64_t columns = sizes[dims->n.front()], rows = 1, work = 1;
+  for (unsigned dim : dims->m)
+    rows = ShapedType::isDynamic(sizes[dim]) ? kMinPackedRows : llvm::SaturatingMultiply<uint64_t>(rows, sizes[dim]);
+  for (int64_t size : sizes)
+    work = ShapedType::isDynamic(size) ? kMinParallelWork : llvm::SaturatingMultiply<uint64_t>(work, size);
+  if (ShapedType::isDynamic(columns) || rows < kMinPackedRows || work < kMinParallelWork)
+    return failure();
+  int64_t panelColumns = getPanelVectors(target, type.getWidth(), columns) * target.getLanes(type.getWidth());
+  if (columns % panelColumns != 0)
+    return failure();
+  return panelColumns;
+}
+
+/// True for an op that works element by element on its result's indices, and reads `product` at them.
+static bool isElementwiseOn(Operation *op, Value product) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || generic->getNumResults() != 1 || generic.getNumReductionLoops() != 0 ||
+      !generic.getIndexingMapsArray().back().isIdentity() || generic.hasIndexSemantics())
+    return false;
+  return llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+    return input->get() != product || generic.getMatchingIndexingMap(input).isIdentity();
+  });
+}
+
+/// The elementwise op that alone reads the result, or else the product.
+static linalg::LinalgOp getRoot(linalg::LinalgOp product) {
+  Value result = product->getResult(0);
+  if (!result.hasOneUse())
+    return product;
+  OpOperand &use = *result.use_begin();
+  auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+  return user && user.isDpsInput(&use) && isElementwiseOn(user, result) ? linalg::LinalgOp(user) : product;
+}
+
+/// Rows from the innermost dimension outwards, at most kTileRows in all, by a panel of columns. In loops of `root`.
+static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp root, int64_t panelColumns) {
+  SmallVector<int64_t> sizes = root.getStaticLoopRanges();
+  SmallVector<OpFoldResult> tile(sizes.size(), b.getIndexAttr(0));
+  int64_t rows = kTileRows;
+  ArrayRef<AffineExpr> dims = root.getIndexingMapsArray().back().getResults();
+  tile[cast<AffineDimExpr>(dims.back()).getPosition()] = b.getIndexAttr(panelColumns);
+  for (AffineExpr expr : llvm::reverse(dims.drop_back())) {
+    unsigned dim = cast<AffineDimExpr>(expr).getPosition();
+    int64_t size = rows;
+    if (sizes[dim] > 0) // about equal ones of a known number
+      size = std::max<int64_t>(1, llvm::divideCeil(sizes[dim], llvm::divideCeil(sizes[dim], rows)));
+    tile[dim] = b.getIndexAttr(size);
+    rows /= size;
+  }
+  return tile;
+}
+
+/// Buffers of a last tile of fewer rows have the size of the others: it is known, so they can be on the stack.
+static void makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty, ArrayRef<OpFoldResult> tile) {
+  if (empty.getType().hasStaticShape() || size_t(empty.getType().getRank()) != tile.size())
+    return;
+  rewriter.setInsertionPoint(empty);
+  Value whole = tensor::EmptyOp::create(rewriter, empty.getLoc(), tile, empty.getType().getElementType());
+  SmallVector<OpFoldResult> offsets(tile.size(), rewriter.getIndexAttr(0)),
+      steps(tile.size(), rewriter.getIndexAttr(1));
+  rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(empty, empty.getType(), whole, offsets, empty.getMixedSizes(),
+                                                      steps);
+}
+
+static LogicalResult tileRoot(RewriterBase &rewriter, linalg::LinalgOp root,
+                              const llvm::SmallPtrSetImpl<Operation *> &products, int64_t panelColumns) {
+  SmallVector<OpFoldResult> tile = getTileSizes(rewriter, root, panelColumns);
+  scf::SCFTileAndFuseOptions options;
+  options.tilingOptions.setTileSizes(tile);
+  options.tilingOptions.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
+  using Fuse = scf::SCFTileAndFuseOptions::ControlFnResult;
+  options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer, bool) {
+    bool isFused = products.contains(producer.getOwner()) || isa<linalg::FillOp>(producer.getOwner());
+    return isFused ? std::optional(Fuse()) : std::nullopt;
+  });
+  rewriter.setInsertionPoint(root);
+  FailureOr<scf::SCFTileAndFuseResult> tiled =
+      scf::tileConsumerAndFuseProducersUsingSCF(rewriter, cast<TilingInterface>(*root), options);
+  if (failed(tiled))
+    return failure();
+  auto forall = cast<scf::ForallOp>(tiled->loops.front());
+  for (auto [old, replacement] : tiled->replacements)
+    rewriter.replaceAllUsesWith(old, replacement);
+  // The part of a destination that nothing has written is one of its own.
+  SmallVector<tensor::ExtractSliceOp> slices;
+  forall.walk([&](tensor::ExtractSliceOp slice) {
+    if (slice.getSource().getDefiningOp<tensor::EmptyOp>())
+      slices.push_back(slice);
+  });
+  SmallVector<OpFoldResult> sizes;
+  for (AffineExpr expr : root.getIndexingMapsArray().back().getResults())
+    sizes.push_back(tile[cast<AffineDimExpr>(expr).getPosition()]);
+  for (tensor::ExtractSliceOp slice : slices) {
+    rewriter.setInsertionPoint(slice);
+    auto empty =
+        tensor::EmptyOp::create(rewriter, slice.getLoc(), slice.getMixedSizes(), slice.getType().getElementType());
+    rewriter.replaceOp(slice, empty);
+    makeStatic(rewriter, empty, sizes);
+  }
+  return success();
+}
+
+namespace {
+struct TileMatmulPass : public attn::impl::TileMatmulPassBase<TileMatmulPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
+      return signalPassFailure();
+    llvm::MapVector<Operation *, std::pair<int64_t, llvm::SmallPtrSet<Operation *, 2>>> roots;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      FailureOr<int64_t> panelColumns = matchWeights(op, *info);
+      if (failed(panelColumns))
+        return;
+      auto &[columns, products] = roots[getRoot(op)];
+      columns = *panelColumns; // equal for all: their results have the same columns
+      products.insert(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (auto &[root, tile] : roots)
+      if (failed(tileRoot(rewriter, cast<linalg::LinalgOp>(root), tile.second, tile.first)))
+        root->emitRemark() << getArgument() << ": expected a product that can be tiled; it runs as a whole";
+    RewritePatternSet patterns(&getContext());
+    scf::ForallOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
