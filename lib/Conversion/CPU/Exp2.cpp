@@ -128,7 +128,7 @@ static Value emitScaledExp2(VectorBuilder &vb, Value x, bool isNarrow) {
 /// Not below `lowest`; NaN stays NaN.
 static Value clampBelow(VectorBuilder &vb, double lowest, Value x) {
   if (vb.target.hasNumberMax)
-    return arith::MaximumFOp::create(vb.b, vb.loc, x, vb.splat(lowest));
+    return LLVM::MaximumOp::create(vb.b, vb.loc, x, vb.splat(lowest)); // arith.maximumf is expanded
   // In this order: the instruction returns its second operand where one is NaN.
   return vb.max(vb.splat(lowest), x);
 }
@@ -174,7 +174,10 @@ Value VectorBuilder::exp2(Value x, Type roundedTo) {
   // n = round(x), f = x - n
   auto [shifted, rounded] = roundByAdding(*this, x, 1.5 * std::ldexp(1.0, mantissaBits) + bias);
   Value fraction = arith::SubFOp::create(b, loc, x, rounded);
-  SmallVector<double> coefficients = getCoefficients(isDouble, isNarrow);
+  SmallVector<double> all = getCoefficients(isDouble, isNarrow);
+  ArrayRef<double> coefficients = all;
+  Value polynomial = target.overwritesAddend ? evaluateByPairs(*this, coefficients.drop_back(), fraction)
+                                             : evaluatePolynomial(*this, coefficients, fraction);
   // 2^n: the low bits of the shifted number hold n + bias, which moved up are its exponent.
   Value exponent = arith::BitcastOp::create(b, loc, bits, shifted);
   Value shift = arith::ConstantOp::create(
@@ -182,9 +185,7 @@ Value VectorBuilder::exp2(Value x, Type roundedTo) {
   Value power = arith::BitcastOp::create(b, loc, vectorType, arith::ShLIOp::create(b, loc, exponent, shift));
   // 2^n + f (2^f - 1) / f 2^n: the addend is not a constant.
   if (target.overwritesAddend)
-    return multiplyAdd(arith::MulFOp::create(b, loc, fraction, power),
-                       evaluateByPairs(*this, ArrayRef(coefficients).drop_back(), fraction), power);
-  Value polynomial = evaluatePolynomial(*this, coefficients, fraction);
+    return multiplyAdd(arith::MulFOp::create(b, loc, fraction, power), polynomial, power);
   // 2^f * 2^n. Adding n to the exponent bits of 2^f would make a number of a NaN with low payload bits.
   return arith::MulFOp::create(b, loc, polynomial, power);
 }
