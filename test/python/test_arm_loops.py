@@ -56,7 +56,7 @@ def test_sve_has_no_lanes_to_take() -> None:
 
 @pytest.mark.parametrize(("target", "products", "most"), [("neoverse-n1", 5, 4), ("neoverse-v2", 2, 2)])
 def test_powers(target: str, products: int, most: int) -> None:
-    """2^x by a polynomial of degree 5 with three copies and the sum's maximum; by a table, of degree 2 with one copy."""
+    """2^x by a polynomial of degree 5 with three copies; by a table, of degree 2 with one copy."""
     exponentials = [
         body
         for body in find_loops("hq4 sq960 d64", target)
