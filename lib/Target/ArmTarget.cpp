@@ -20,6 +20,8 @@ using namespace llvm;
 namespace attn {
 
 static constexpr StringLiteral kLinux = "aarch64-unknown-linux-gnu", kLowestLevel = "armv8-a";
+/// Multiply-adds of bfmmla beside those of f32, where both begin in the same ports.
+static constexpr double kMatrixRate = 4;
 static constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 /// Lengths of SVE registers that kernels are made for. At 128 bits SVE multiplies as NEON does.
 static constexpr unsigned kSveBits[] = {256, 512};
@@ -152,8 +154,14 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   target.sveBits = sveBits;
   target.vectorRegisters = 32;
   target.hasFma = target.hasHalf = true;
-  target.hasBf16Matrices = extensions->Enabled.test(AArch64::AEK_BF16);
-  target.hasByteMatrices = extensions->Enabled.test(AArch64::AEK_I8MM);
+  target.takesLanes = sveBits == 0; // of SVE, a lane of each 128 bits
+  target.overwritesAddend = target.hasNumberMax = true;
+  target.hasPowerTable = extensions->Enabled.test(AArch64::AEK_SVE);
+  // Of 128 bits: those of SVE have a layout for each 128 bits.
+  target.hasBf16Matrices = extensions->Enabled.test(AArch64::AEK_BF16) && sveBits == 0;
+  target.hasByteMatrices = extensions->Enabled.test(AArch64::AEK_I8MM) && sveBits == 0;
+  target.bf16DotRate = target.hasBf16Matrices ? kMatrixRate : 0;
+  target.hasByteDot = target.hasByteMatrices;
   target.fmaPerCycle = core.fmaPerCycle;
   target.fmaLatency = core.fmaLatency;
   target.issuedPerCycle = core.issuedPerCycle;

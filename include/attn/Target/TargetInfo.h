@@ -49,16 +49,27 @@ struct TargetInfo {
   /// Multiply-adds of vectors that begin in a cycle, cycles until the sum of one is there, instructions of any kind
   /// that begin in a cycle.
   double fmaPerCycle = 2, fmaLatency = 5, issuedPerCycle = 4;
+  /// A multiply-add of f32 takes a lane of a vector as a factor, so that one load is the factors of four (fmla by
+  /// element). Where it does not, a factor that memory holds costs no more than its broadcast.
+  bool takesLanes = false;
+  /// A multiply-add writes its sum over the addend: of one that stays, as a constant, it takes a copy.
+  bool overwritesAddend = false;
+  /// Has a maximum that is the number where one operand is NaN, and one that is NaN then (fmaxnm, fmax).
+  bool hasNumberMax = false;
+  /// Makes 2^(i / 64) of integers i, in f32, by a table (fexpa).
+  bool hasPowerTable = false;
   bool hasHalf = false; ///< widens f16 in one instruction
-  /// Rate of vdpbf16ps, which sums products of pairs of bf16, relative to f32 multiply-adds; 0 if the target lacks it.
-  /// It depends on the processor, not on the width of the type: below 1 it is better to widen.
+  /// Rate of products of bf16 (vdpbf16ps, which sums pairs; bfmmla) relative to f32 multiply-adds; 0 if the target
+  /// lacks them. It depends on the processor, not on the width of the type: below 1 it is better to widen.
   double bf16DotRate = 0;
-  /// Adds four products of an unsigned and a signed byte to each i32 of a vector in one instruction (vpdpbusd).
+  /// Adds four products of an unsigned and a signed byte (vpdpbusd), or of signed ones (sdot, hasByteMatrices), to each
+  /// i32 of a vector in one instruction.
   bool hasByteDot = false;
   /// Limits of kernels that use it. Rows are multiples of kByteDotColumns bytes, the part of a register that shuffles
   /// stay in. A sum has at most kMaxByteDotSum products of 16 by 8 bits, as many as an i32 holds.
   static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
-  /// Multiplies 2 x 4 by 4 x 2 bf16, and 2 x 8 by 8 x 2 bytes, in one instruction (bfmmla; smmla). No kernel does yet.
+  /// Multiplies 2 x 4 by 4 x 2 bf16 in one instruction (bfmmla), and has sums of pairs of their products (bfdot); has
+  /// the same of signed bytes (smmla, which no kernel uses; sdot).
   bool hasBf16Matrices = false, hasByteMatrices = false;
   /// Rate of tdpbf16ps, which multiplies tiles of 16 rows by 32 bf16, relative to f32 multiply-adds; 0 if the target
   /// lacks it. A process must ask its operating system for the tiles before it uses them; a host that refuses has none.

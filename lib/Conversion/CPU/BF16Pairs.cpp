@@ -1,6 +1,6 @@
 //===- BF16Pairs.cpp - sums of products of pairs of bf16 ------------------===//
 //
-// vdpbf16ps adds to a lane of f32 two products of bf16: twice the multiply-adds
+// vdpbf16ps, on 64-bit Arm bfdot, adds to a lane of f32 two products of bf16: twice the multiply-adds
 // of an instruction, where the processor does as many of them a second
 // (TargetInfo::bf16DotRate). Both operands hold pairs that lie together: those
 // of Q and K along the head, those of P and V along the keys.
@@ -9,7 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "ArmProducts.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 using namespace mlir;
@@ -58,6 +58,8 @@ Value VectorBuilder::loadFirstPairs(Value pairs, ValueRange indices, int64_t cou
 }
 
 Value VectorBuilder::narrow(Value vector) {
+  if (target.hasBf16Matrices)
+    return convert(vector, b.getBF16Type());
   return x86vector::CvtPackedF32ToBF16Op::create(b, loc, VectorType::get({lanes}, b.getBF16Type()), vector);
 }
 
@@ -122,6 +124,8 @@ Value VectorBuilder::getUpperHalf(Value bits) {
 
 Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {
   Value operand = b.createOrFold<vector::BitCastOp>(loc, getPairsType(*this), pair);
+  if (target.hasBf16Matrices)
+    return emitBf16Dot(*this, acc, operand, pairs);
   return x86vector::DotBF16Op::create(b, loc, acc.getType(), acc, operand, pairs);
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ByteBuilder.h"
+#include "ArmProducts.h"
 #include "RowTile.h"
 
 using namespace mlir;
@@ -31,13 +32,17 @@ Value ByteBuilder::shiftLeft(Value x, int64_t count) {
   return arith::ShLIOp::create(b, loc, x, splat(wordType, count));
 }
 
-Value ByteBuilder::dot(Value acc, Value unsignedBytes, Value signedBytes) {
+Value ByteBuilder::dot(Value acc, Value bytes, Value signedBytes) {
+  if (vb.target.hasByteMatrices)
+    return emitByteDot(vb, acc, bytes, signedBytes);
   bool isWide = width == 64;
-  return vb.assembly(wordType, {acc, unsignedBytes, signedBytes},
-                     isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0", isWide ? "=v,0,v,v" : "=x,0,x,x");
+  return vb.assembly(wordType, {acc, bytes, signedBytes}, isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0",
+                     isWide ? "=v,0,v,v" : "=x,0,x,x");
 }
 
-Value ByteBuilder::flipTopBits(Value bytes) { return arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128)); }
+Value ByteBuilder::flipTopBits(Value bytes) {
+  return vb.target.hasByteMatrices ? bytes : arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128));
+}
 
 Value ByteBuilder::maxAbs(Value largest, Value x) {
   Value bits = vector::BitCastOp::create(b, loc, wordType, x);

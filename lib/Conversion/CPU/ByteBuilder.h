@@ -27,8 +27,9 @@ public:
   mlir::Value add(mlir::Value x, mlir::Value y) { return mlir::arith::AddIOp::create(b, loc, x, y); }
   mlir::Value shiftLeft(mlir::Value x, int64_t count);
   /// acc + the four products of each lane.
-  mlir::Value dot(mlir::Value acc, mlir::Value unsignedBytes, mlir::Value signedBytes);
-  /// Signed bytes as unsigned ones that are greater by 128.
+  mlir::Value dot(mlir::Value acc, mlir::Value bytes, mlir::Value signedBytes);
+  /// Signed bytes as the first factor of a dot takes them: as unsigned ones that are greater by 128, or as they are
+  /// (TargetInfo::hasByteMatrices).
   mlir::Value flipTopBits(mlir::Value bytes);
 
   /// The larger of `largest` and |x|, as bits: those of floats of one sign are in their order, and NaN is the last.
@@ -48,7 +49,7 @@ public:
   };
   Integers round(mlir::Value x, mlir::Value inverse);
 
-  /// `rows` are bytes of four keys. Lane i of each result has those of one column, greater by 128: the first four
+  /// `rows` are bytes of four keys. Lane i of each result has those of one column, by flipTopBits: the first four
   /// columns of the lower or upper half of each part of 16, and the other four.
   std::array<mlir::Value, 2> gatherKeys(mlir::ArrayRef<mlir::Value> rows, int64_t half);
 

@@ -6,7 +6,7 @@
 // become integers of 16 bits, with two signed digits each:
 //   X_i = round(x_i / scale) = 256 high_i + low_i,   |X_i| <= 32639.
 // The instruction's other operand is unsigned. So the top bit of K and V is flipped, which
-// adds 128, and
+// adds 128 (not where both are signed, sdot of 64-bit Arm), and
 //   sum_i X_i k_i = sum_i X_i (k_i + 128) - 128 sum_i X_i.
 // Sums of integers are exact.
 //
@@ -43,7 +43,10 @@ static constexpr int64_t kBytes = ByteBuilder::kBytes, kDigits = ByteBuilder::kD
 /// The sum of integers, and the scale in lane 0.
 static void storeScale(VectorBuilder &vb, const ByteOperand &operand, ArrayRef<Value> row, Value scale, Value sum) {
   ByteBuilder bytes(vb);
-  sum = bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
+  // What flipTopBits adds to each product, if it adds anything.
+  sum = vb.target.hasByteMatrices
+            ? bytes.splat(bytes.wordType, 0)
+            : bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
   auto store = [&](Value vector, Value memref) {
     memref::StoreOp::create(vb.b, vb.loc, vector::ExtractOp::create(vb.b, vb.loc, vector, 0), memref, row);
   };

@@ -62,25 +62,27 @@ static void emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value 
       }
     return Values();
   };
-  int64_t rest = getValueSize(t) - paired, whole = rest / lanes * lanes, rounds = (paired / 2 + whole) / lanes;
-  auto prefetchKeys = [&](Value column, int64_t firstColumn, int64_t step) {
-    Value round = vb.divide(column, step);
-    prefetch(t, Contraction::Values, row, block, first, vb.add(round, firstColumn / step), rounds);
-  };
-  auto keepLoopRolled = [&](int64_t columns, int64_t step, function_ref<Values(Value, ValueRange)> body) {
+  int64_t rest = getValueSize(t) - paired, whole = rest / lanes * lanes;
+  int64_t valueBytes = getElementBytes(getSegment(t.values, 0)), pairedVectors = paired / (2 * lanes);
+  int64_t pairsAtOnce = getVectorsAtOnce(vb, pairedVectors, 2 * lanes * valueBytes),
+          atOnce = getVectorsAtOnce(vb, whole / lanes, lanes * valueBytes);
+  int64_t pairedRounds = pairedVectors / pairsAtOnce, rounds = pairedRounds + whole / lanes / atOnce;
+  // `vectors` of `width` columns of a step.
+  auto keepLoopRolled = [&](int64_t columns, int64_t firstColumn, int64_t width, int64_t vectors, int64_t firstRound,
+                            bool isPaired) {
     if (columns == 0)
       return;
-    vb.loop(columns, step, {}, body);
+    vb.loop(columns, width * vectors, {}, [&](Value column, ValueRange) {
+      Value round = vb.divide(column, width * vectors);
+      prefetch(t, Contraction::Values, row, block, first, vb.add(round, firstRound), rounds);
+      for (int64_t i = 0; i < vectors; ++i)
+        addColumns(vb.add(vb.add(column, i * width), firstColumn), Value(), isPaired);
+      return Values();
+    });
     attn::keepRolled(&*std::prev(vb.b.getInsertionPoint()));
   };
-  keepLoopRolled(paired, 2 * lanes, [&](Value column, ValueRange) {
-    prefetchKeys(column, 0, 2 * lanes);
-    return addColumns(column, Value(), true);
-  });
-  keepLoopRolled(whole, lanes, [&](Value column, ValueRange) {
-    prefetchKeys(column, paired / 2, lanes);
-    return addColumns(vb.add(column, paired), Value(), false);
-  });
+  keepLoopRolled(paired, 0, 2 * lanes, pairsAtOnce, 0, true);
+  keepLoopRolled(whole, paired, lanes, atOnce, pairedRounds, false);
   if (rest > whole)
     addColumns(vb.index(paired + whole), vb.getMask(rest - whole), false);
 }

@@ -38,31 +38,51 @@ static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value
   };
   Values products(count * block, vb.splat(0));
   int64_t pairs = usesPairs(t) ? getHeadSize(t) / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
-  int64_t rounds = pairs + (getHeadSize(t) - paired) / vb.lanes;
-  auto prefetchValues = [&](Value column, int64_t firstColumn, int64_t step) {
+  int64_t whole = (getHeadSize(t) - paired) / vb.lanes, keyBytes = getElementBytes(getSegment(t.keys, 0));
+  int64_t pairsAtOnce = getVectorsAtOnce(vb, pairs, 2 * vb.lanes * keyBytes),
+          atOnce = getVectorsAtOnce(vb, whole, vb.lanes * keyBytes);
+  int64_t rounds = pairs / pairsAtOnce + whole / atOnce;
+  auto prefetchValues = [&](Value column, int64_t firstRound, int64_t step) {
     if (rounds == 0)
       return;
     Value round = vb.divide(column, step);
-    prefetch(t, Contraction::Scores, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(t, Contraction::Scores, row, block, first, vb.add(round, firstRound), rounds);
   };
   if (pairs > 0) {
-    products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
-      prefetchValues(column, 0, 2 * vb.lanes);
+    int64_t step = pairsAtOnce * 2 * vb.lanes;
+    products = vb.loop(paired, step, products, [&](Value column, ValueRange sums) {
+      prefetchValues(column, 0, step);
       auto load = [&](const Operand &operand, ArrayRef<Value> position) {
         return loadPairsOfColumns(vb, operand, position);
       };
-      return addColumns(column, sums, load, /*isPair=*/true);
+      Values next(sums);
+      for (int64_t i = 0; i < pairsAtOnce; ++i)
+        next = addColumns(vb.add(column, i * 2 * vb.lanes), next, load, /*isPair=*/true);
+      return next;
     });
     limitUnrolling(products, pairs);
   }
-  products = forEachVector(vb, getHeadSize(t) - paired, products, [&](Value column, Value mask, ValueRange sums) {
-    if (!mask)
-      prefetchValues(column, pairs * vb.lanes, vb.lanes);
+  auto addVector = [&](Value column, Value mask, ValueRange sums) {
     auto load = [&](const Operand &operand, ArrayRef<Value> position) {
       return loadColumns(vb, operand, getHeadPos(t), position, mask);
     };
     return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
-  });
+  };
+  int64_t many = atOnce > 1 ? whole * vb.lanes : 0, step = atOnce * vb.lanes;
+  if (many > 0)
+    products = vb.loop(many, step, products, [&](Value column, ValueRange sums) {
+      prefetchValues(column, pairs / pairsAtOnce, step);
+      Values next(sums);
+      for (int64_t i = 0; i < atOnce; ++i)
+        next = addVector(vb.add(column, i * vb.lanes), Value(), next);
+      return next;
+    });
+  products =
+      forEachVector(vb, getHeadSize(t) - paired - many, products, [&](Value column, Value mask, ValueRange sums) {
+        if (!mask)
+          prefetchValues(column, pairs / pairsAtOnce, vb.lanes);
+        return addVector(vb.add(column, many), mask, sums);
+      });
   limitUnrolling(products, (getHeadSize(t) - paired) / vb.lanes);
   // A sum over lanes takes as many vectors as lanes; the missing ones are 0.
   products.append(vb.lanes - products.size(), vb.splat(0));

@@ -24,10 +24,15 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
+
+/// Bits of vectors that are much narrower than a line of the cache, and how many of them a step takes at most.
+static constexpr unsigned kNarrowBits = 128;
+static constexpr int64_t kMaxVectorsAtOnce = 4;
 
 /// Keys of a block of products with the weights, at most.
 static constexpr int64_t kMaxOutputBlock = 4;
@@ -182,6 +187,12 @@ Value attn::cpu::loadColumns(VectorBuilder &vb, const Operand &operand, unsigned
 
 Value attn::cpu::loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, ArrayRef<Value> position) {
   return vb.loadPairs(operand.memref, operand.getIndices(vb, position));
+}
+
+int64_t attn::cpu::getVectorsAtOnce(VectorBuilder &vb, int64_t count, int64_t bytes) {
+  if (vb.target.vectorBits > kNarrowBits || vb.target.vectorRegisters < kManyRegisters || count == 0)
+    return 1;
+  return std::gcd(count, std::clamp<int64_t>(vb.target.lineBytes / bytes, 1, kMaxVectorsAtOnce));
 }
 
 /// True if rows of K or V lie one behind the other.

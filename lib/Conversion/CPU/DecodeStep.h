@@ -70,6 +70,9 @@ inline mlir::Value getKey(const DecodeTile &t, mlir::Value row, int64_t k) {
   return t.vb.add(row, k / getNumSegments(t));
 }
 inline const Operand &getSegment(llvm::ArrayRef<Operand> segments, int64_t k) { return segments[k % segments.size()]; }
+inline int64_t getElementBytes(const Operand &operand) {
+  return mlir::getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth() / 8;
+}
 /// The last key of a tile that is no whole number of blocks; null for other tiles. It is read in place of keys beyond
 /// it.
 mlir::Value getLastKey(const DecodeTile &t, int64_t block);
@@ -94,6 +97,9 @@ mlir::Value loadColumns(VectorBuilder &vb, const Operand &operand, unsigned dim,
                         mlir::Value mask);
 /// The same of twice as many columns, as pairs of bf16.
 mlir::Value loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, mlir::ArrayRef<mlir::Value> position);
+/// Vectors of columns of a step over `count` of them, `bytes` each in memory, a divisor of `count`: a line of the cache
+/// where vectors are much narrower and registers many, so that one prefetch and one load of each weight serve them.
+int64_t getVectorsAtOnce(VectorBuilder &vb, int64_t count, int64_t bytes);
 /// Emits prefetches beside `product` of a block of keys, those from `row` on of all segments, in each of `rounds`
 /// rounds over the columns: a part of the same rows of what is prefetched. Each row block emits its share.
 void prefetch(const DecodeTile &t, Contraction product, mlir::Value row, int64_t block, mlir::Value firstTileRow,

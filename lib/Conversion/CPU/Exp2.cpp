@@ -20,14 +20,21 @@
 // -inf gives 0, NaN stays NaN; below the smallest normal exponent the result is
 // a denormal number or 0.
 //
+// With a table of 2^(i / 64) (TargetInfo::hasPowerTable) f is in [-1/128, 1/128], and of 2^f - 1 a polynomial of degree
+// 2 is left:
+//
+// f32: relative error 1.3e-7. -inf gives 0, NaN stays NaN; below the smallest normal exponent the result is a denormal
+// number or 0.
+//
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
-// "VREDUCEPS" and "VSCALEFPS".
+// "VREDUCEPS" and "VSCALEFPS"; Arm Architecture Reference Manual for A-profile architecture, "FEXPA".
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include <cmath>
 #include <numbers>
@@ -39,6 +46,13 @@ using namespace attn::cpu;
 static constexpr unsigned kScaleLanes = 16;
 /// Its operand for the rounding of the process.
 static constexpr int64_t kCurrentRounding = 4;
+/// Of f32: bits of the mantissa, and the exponent below the smallest one.
+static constexpr unsigned kMantissaBits = 23;
+static constexpr double kLowest = -127;
+/// Lanes of f32 in 128 bits of SVE, and the bits of i in its table of 2^(i / 64).
+static constexpr int64_t kPowerLanes = 4, kPowerBits = 6;
+/// Of x^2 in 2^x: ln(2)^2 / 2.
+static constexpr double kSecondPower = 0.240226507;
 
 /// Highest degree first; of the smallest largest relative error on [-1/2, 1/2] among those that are exactly 1 at 0: a
 /// factor of a maximum that stays is multiplied a thousand times.
@@ -67,6 +81,25 @@ static SmallVector<double> getFloorCoefficients(bool isNarrow) {
   return {0.00186713145, 0.00901702512, 0.0557999201, 0.240164444, 0.693151295, 1.0};
 }
 
+/// The coefficients two by two, and a polynomial of x^2 of these: half as many addends are constants.
+static Value evaluateByPairs(VectorBuilder &vb, ArrayRef<double> coefficients, Value x) {
+  auto takePair = [&] {
+    Value pair = vb.multiplyAdd(vb.splat(coefficients[0]), x, vb.splat(coefficients[1]));
+    coefficients = coefficients.drop_front(2);
+    return pair;
+  };
+  Value square = arith::MulFOp::create(vb.b, vb.loc, x, x), polynomial;
+  if (coefficients.size() % 2 == 0) {
+    polynomial = takePair();
+  } else {
+    polynomial = vb.splat(coefficients.front());
+    coefficients = coefficients.drop_front();
+  }
+  while (!coefficients.empty())
+    polynomial = vb.multiplyAdd(polynomial, square, takePair());
+  return polynomial;
+}
+
 static Value evaluatePolynomial(VectorBuilder &vb, ArrayRef<double> coefficients, Value x) {
   Value polynomial = vb.splat(coefficients.front());
   for (double coefficient : coefficients.drop_front())
@@ -92,27 +125,67 @@ static Value emitScaledExp2(VectorBuilder &vb, Value x, bool isNarrow) {
                                          constant(vb.b.getI32Type(), kCurrentRounding));
 }
 
+/// Not below `lowest`; NaN stays NaN.
+static Value clampBelow(VectorBuilder &vb, double lowest, Value x) {
+  if (vb.target.hasNumberMax)
+    return LLVM::MaximumOp::create(vb.b, vb.loc, x, vb.splat(lowest)); // arith.maximumf is expanded
+  // In this order: the instruction returns its second operand where one is NaN.
+  return vb.max(vb.splat(lowest), x);
+}
+
+/// x rounded to a multiple of a power of two by adding a large number; the number's low bits are the multiple.
+static std::pair<Value, Value> roundByAdding(VectorBuilder &vb, Value x, double magic) {
+  Value shifted = arith::AddFOp::create(vb.b, vb.loc, x, vb.splat(magic));
+  return {shifted, arith::SubFOp::create(vb.b, vb.loc, shifted, vb.splat(magic))};
+}
+
+/// 2^(i / 64), i the lowest bits of a vector of f32 whose exponent is in the bits above.
+static Value lookUpPower(VectorBuilder &vb, Value shifted) {
+  auto scalable = [&](Type type) { return VectorType::get({kPowerLanes}, type, /*scalableDims=*/true); };
+  auto bits = VectorType::get({vb.lanes}, vb.b.getI32Type());
+  Value none = LLVM::PoisonOp::create(vb.b, vb.loc, scalable(bits.getElementType()));
+  Value index =
+      vector::ScalableInsertOp::create(vb.b, vb.loc, arith::BitcastOp::create(vb.b, vb.loc, bits, shifted), none, 0);
+  Value power = vb.assembly(scalable(vb.elementType), index, "fexpa $0.s, $1.s", "=w,w");
+  return vector::ScalableExtractOp::create(vb.b, vb.loc, vb.vectorType, power, 0);
+}
+
+/// 2^(i / 64) + (2^f - 1) 2^(i / 64)
+static Value emitTabledExp2(VectorBuilder &vb, Value x) {
+  x = clampBelow(vb, kLowest, x);
+  auto [shifted, rounded] = roundByAdding(vb, x, 1.5 * (1 << (kMantissaBits - kPowerBits)) - kLowest);
+  Value fraction = arith::SubFOp::create(vb.b, vb.loc, x, rounded);
+  Value slope = vb.multiplyAdd(vb.splat(kSecondPower), fraction, vb.splat(std::numbers::ln2));
+  Value power = lookUpPower(vb, shifted);
+  return vb.multiplyAdd(arith::MulFOp::create(vb.b, vb.loc, slope, fraction), power, power);
+}
+
 Value VectorBuilder::exp2(Value x, Type roundedTo) {
   bool isDouble = elementType.isF64(), isNarrow = roundedTo && roundedTo.getIntOrFloatBitWidth() <= 16;
   if (target.hasTiles() && elementType.isF32() && lanes == kScaleLanes)
     return emitScaledExp2(*this, x, isNarrow);
-  unsigned mantissaBits = isDouble ? 52 : 23;
-  double lowest = isDouble ? -1023 : -127, bias = -lowest;
-  double magic = 1.5 * std::ldexp(1.0, mantissaBits) + bias;
+  if (target.hasPowerTable && elementType.isF32() && lanes == target.getLanes(32))
+    return emitTabledExp2(*this, x);
+  unsigned mantissaBits = isDouble ? 52 : kMantissaBits;
+  double lowest = isDouble ? -1023 : kLowest, bias = -lowest;
   auto bits = VectorType::get({lanes}, b.getIntegerType(elementType.getWidth()));
 
-  // max(lowest, x) in this order: the instruction returns its second operand where one is NaN.
-  x = max(splat(lowest), x);
+  x = clampBelow(*this, lowest, x);
   // n = round(x), f = x - n
-  Value shifted = arith::AddFOp::create(b, loc, x, splat(magic));
-  Value rounded = arith::SubFOp::create(b, loc, shifted, splat(magic));
+  auto [shifted, rounded] = roundByAdding(*this, x, 1.5 * std::ldexp(1.0, mantissaBits) + bias);
   Value fraction = arith::SubFOp::create(b, loc, x, rounded);
-  Value polynomial = evaluatePolynomial(*this, getCoefficients(isDouble, isNarrow), fraction);
+  SmallVector<double> all = getCoefficients(isDouble, isNarrow);
+  ArrayRef<double> coefficients = all;
+  Value polynomial = target.overwritesAddend ? evaluateByPairs(*this, coefficients.drop_back(), fraction)
+                                             : evaluatePolynomial(*this, coefficients, fraction);
   // 2^n: the low bits of the shifted number hold n + bias, which moved up are its exponent.
   Value exponent = arith::BitcastOp::create(b, loc, bits, shifted);
   Value shift = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(bits, b.getIntegerAttr(bits.getElementType(), mantissaBits)));
   Value power = arith::BitcastOp::create(b, loc, vectorType, arith::ShLIOp::create(b, loc, exponent, shift));
+  // 2^n + f (2^f - 1) / f 2^n: the addend is not a constant.
+  if (target.overwritesAddend)
+    return multiplyAdd(arith::MulFOp::create(b, loc, fraction, power), polynomial, power);
   // 2^f * 2^n. Adding n to the exponent bits of 2^f would make a number of a NaN with low payload bits.
   return arith::MulFOp::create(b, loc, polynomial, power);
 }

@@ -24,7 +24,7 @@ void attn::cpu::emitOutput(const PrefillTile &t, Value column, int64_t rows, con
     lanes.push_back(getLane(t, block, v));
   // The sum of a tile starts at 0: added one by one to that of all keys, each product would be rounded as much as it.
   // Of tiles of unknown length LLVM makes a version for no keys, which is shorter where only alpha is left of them.
-  bool startsAtZero = getConstantIntValue(t.numKeys).has_value() && !usesTiles(t);
+  bool startsAtZero = usesMatrices(t) || (getConstantIntValue(t.numKeys).has_value() && !usesTiles(t));
   Value acc = t.state.acc.memref;
   auto forEachSum = [&](function_ref<void(int64_t, ArrayRef<Value>, Value)> body) {
     Values factors = llvm::map_to_vector(lanes, [&](Value first) { return vb.load(t.alpha, first); });
@@ -47,6 +47,8 @@ void attn::cpu::emitOutput(const PrefillTile &t, Value column, int64_t rows, con
   };
   if (usesTiles(t))
     return storeOutput(init);
+  if (usesMatrices(t))
+    return storeOutput(emitMatrixOutput(t, column, rows, block));
   Value depth = t.keyCount;
   if (usesPairs(t))
     depth = vb.divide(vb.add(t.keyCount, 1), 2);

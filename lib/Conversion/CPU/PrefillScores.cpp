@@ -26,6 +26,8 @@ static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock
         products.push_back(vb.load(t.scores, getScoreIndices(t, keyIndex, block, v)));
     return products;
   }
+  if (usesMatrices(t))
+    return emitMatrixScores(t, keys.front(), rows, block);
   // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
   auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
     Value weight = memref::LoadOp::create(vb.b, vb.loc, t.scoreWeight, d);

@@ -12,6 +12,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
+/// Vectors of weights at once where each multiply-add with a coefficient copies it, at most.
+static constexpr int64_t kCopiedVectors = 2;
 static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
 
 /// 2^(s scale log2 e - m' log2 e) of a score that is still a product, in one multiply-add. m' log2 e is rounded as the
@@ -84,7 +86,10 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
                             ValueRange newMax) {
   VectorBuilder &vb = t.vb;
   // The polynomial's coefficients fill a small register file: there, one vector of lanes at a time.
-  int64_t together = vb.target.vectorRegisters < kManyRegisters ? 1 : block.vectors;
+  int64_t atOnce = vb.target.vectorRegisters < kManyRegisters ? 1 : block.vectors;
+  // So do copies of them.
+  if (vb.target.overwritesAddend && !vb.target.hasPowerTable)
+    atOnce = std::min(atOnce, kCopiedVectors);
   Values maxima = emitRescaleFactors(t, laneCode, block, oldMax, newMax);
   // A tile instruction multiplies the weights of all keys of a tile.
   if (usesTiles(t) && getConstantIntValue(t.numKeys) != t.sizes.keys) {
@@ -97,7 +102,8 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
       return Values();
     });
   }
-  for (int64_t firstVector = 0; firstVector < block.vectors; firstVector += together) {
+  for (int64_t firstVector = 0; firstVector < block.vectors; firstVector += atOnce) {
+    int64_t together = std::min(atOnce, block.vectors - firstVector);
     Values zeros(together, vb.splat(0));
     Values sums =
         forEachBlock(vb, t.numKeys, usesPairs(t) ? 2 : 1, zeros, [&](Value first, int64_t keys, ValueRange partial) {

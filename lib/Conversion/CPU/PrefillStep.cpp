@@ -23,6 +23,8 @@ using namespace attn::cpu;
 
 /// Rows of K or columns of V of a block of fewer vectors than the schedule's, at most: the last block may have few.
 static constexpr int64_t kMaxBlockRows = 8;
+/// Columns of K that become quads at once.
+static constexpr int64_t kMatrixColumns = 8;
 
 /// A tile instruction multiplies whole tiles of keys.
 static int64_t getProductKeys(OnlineStepOp step) {
@@ -75,6 +77,8 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &l
     pairs.value = vb.collapsePairs(value.memref);
   pairs.weights =
       vb.stackBuffer({schedule.getParts() * places * int64_t(llvm::divideCeil(sizes.keys, 2)), 2 * width}, rowType);
+  if (vb.target.hasBf16Matrices && sizes.head % kMatrixColumns == 0)
+    quads = createQuads(*this);
 }
 
 FloatType attn::cpu::getWeightType(const PrefillTile &t) {
@@ -204,8 +208,17 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
   unsigned query = getNumBatch(t), value = query + 3;
   if (usesTiles(t))
     emitTileProduct(vb, getKeyMatrix(t), getQueryMatrix(t), t.scores, /*isAdded=*/false, t.schedule.getParts());
+  if (usesMatrices(t)) {
+    emitQueryQuads(t);
+    emitKeyQuads(t);
+    emitValueQuads(t);
+  }
   forEachLaneRange(t, [&](const LaneRange &range) {
-    forEachLaneBlock(t, range, [&](const LaneBlock &block) { emitBlockWeights(t, laneCode, block); });
+    forEachLaneBlock(t, range, [&](const LaneBlock &block) {
+      emitBlockWeights(t, laneCode, block);
+      if (usesMatrices(t))
+        emitWeightQuads(t, block);
+    });
   });
   forEachLaneRange(t, [&](const LaneRange &range) {
     int64_t blockRows = getBlockRows(t, range.vectors);

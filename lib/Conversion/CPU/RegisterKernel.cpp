@@ -161,7 +161,9 @@ Value VectorBuilder::multiplyAddNonZero(Value x, Value y, Value z) {
 }
 
 Value VectorBuilder::max(Value x, Value y) {
-  // arith.maximumf is three instructions: it orders zeros and propagates NaN.
+  if (target.hasNumberMax)
+    return arith::MaxNumFOp::create(b, loc, x, y);
+  // Of x86-64, arith.maximumf is three instructions: it orders zeros and propagates NaN.
   return select(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y), x, y);
 }
 

@@ -82,7 +82,7 @@ public:
   mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
   /// a * b + c in lanes where a is not 0, c in others, whatever b is there.
   mlir::Value multiplyAddNonZero(mlir::Value a, mlir::Value b, mlir::Value c);
-  /// One max instruction: (a > b) ? a : b, which is b where either is NaN.
+  /// One max instruction, which is b where a is NaN; b is none.
   mlir::Value max(mlir::Value a, mlir::Value b);
   /// Lane-wise a == constant.
   mlir::Value isEqual(mlir::Value a, double constant);
@@ -162,12 +162,11 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                           llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine combine = {});
 
-/// Lanes of f32 of a vector of NEON, of which a multiply-add takes one as a factor (fmla by element).
+/// Lanes of f32 of a vector of which a multiply-add takes one as a factor (TargetInfo::takesLanes).
 constexpr int64_t kQuadLanes = 4;
-inline bool takesLanes(const TargetInfo &target) { return target.isArm() && target.sveBits == 0; }
 
-/// The same where kQuadLanes scalars are one load and each multiply-add takes a lane of it (takesLanes): so
-/// many steps of k of a row where `isAlongDepth`, or so many rows at each k. `quadAt(r, k)` loads them. A step of the
+/// The same where kQuadLanes scalars are one load and each multiply-add takes a lane of it: so many
+/// steps of k of a row where `isAlongDepth`, or so many rows at each k. `quadAt(r, k)` loads them. A step of the
 /// loop is `unroll` of k, which divides the depth.
 Values emitLaneKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value depth, mlir::ValueRange init,
                       bool isAlongDepth, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> quadAt,

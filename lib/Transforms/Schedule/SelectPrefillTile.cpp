@@ -25,6 +25,8 @@ using namespace attn;
 static constexpr double kLoopCycles = 0.5;
 /// More rows of K or V would compete for the same few lines of the first-level cache.
 static constexpr int64_t kMaxRowBlock = 6;
+/// Of matrices: rows and summed elements of an operand, and rows of a block, which lie packed.
+static constexpr int64_t kMatrixRows = 2, kMatrixDepth = 4, kMaxMatrixRows = 8;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
 static constexpr int64_t kMaxVectors = 6;
 /// Shares of the time that a kernel loses for each register of an accumulator, as other code has one less, and for
@@ -53,11 +55,14 @@ class CostModel {
 public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
       : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)),
-        takesLanes(target.isArm() && target.sveBits == 0 && shape.elementBytes == 4) {}
+        takesLanes(target.takesLanes && shape.elementBytes == 4),
+        maxRowBlock(shape.usesMatrices ? kMaxMatrixRows : kMaxRowBlock) {}
 
   /// Beside the accumulators, the vectors of Q^T and a broadcast; without FMA a product replaces a copy of the vector.
   /// By lanes, a vector of each row of K in the place of a broadcast.
   int64_t getFreeRegisters(int64_t rows, int64_t vectors) const {
+    if (shape.usesMatrices) // two rows of K, and two lanes of Q^T, are a register
+      return rows % kMatrixRows == 0 ? target.vectorRegisters - rows * vectors - rows / kMatrixRows - 2 : -1;
     if (takesLanes && rows > kQuadLanes && rows % kQuadLanes != 0)
       return -1; // their columns of V would be broadcast
     if (takesLanes)
@@ -82,6 +87,7 @@ public:
   }
 
   int64_t getLanes() const { return lanes; }
+  int64_t getMaxRowBlock() const { return maxRowBlock; }
 
 private:
   /// Both products of so many vectors of query rows and a tile of keys.
@@ -98,6 +104,9 @@ private:
 
   double getStepCycles(double rows, double vectors) const {
     double products = rows * vectors;
+    if (shape.usesMatrices)
+      return attn::getStepCycles(products, products + rows / kMatrixRows + vectors * kQuadLanes / kMatrixRows, target) /
+             kMatrixDepth;
     // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
     if (takesLanes && int64_t(rows) % kQuadLanes == 0)
       return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
@@ -109,6 +118,7 @@ private:
   const TargetInfo &target;
   int64_t lanes;
   bool takesLanes; ///< a multiply-add takes a lane of a vector (fmla by element)
+  int64_t maxRowBlock;
 };
 } // namespace
 
@@ -134,7 +144,9 @@ PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo 
   PrefillTile best{model.getLanes(), 1, 1};
   double bestCycles = std::numeric_limits<double>::infinity();
   for (int64_t vectors = shape.minVectors; vectors <= kMaxVectors; ++vectors)
-    for (int64_t rows = 1; rows <= kMaxRowBlock && model.getFreeRegisters(rows, vectors) >= 0; ++rows)
+    for (int64_t rows = 1; rows <= model.getMaxRowBlock(); ++rows) {
+      if (model.getFreeRegisters(rows, vectors) < 0)
+        continue;
       for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows; queryTile += model.getLanes()) {
         PrefillTile tile{queryTile, rows, vectors};
         if (double cycles = model.getCycles(tile); cycles < bestCycles) {
@@ -142,5 +154,6 @@ PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo 
           best = tile;
         }
       }
+    }
   return best;
 }

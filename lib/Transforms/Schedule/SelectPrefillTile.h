@@ -15,11 +15,12 @@ namespace attn {
 struct PrefillShape {
   int64_t queries; ///< or ShapedType::kDynamic: many
   int64_t keyTile, headSize, valueSize;
-  int64_t elementBytes;   ///< of the accumulation
-  bool isPacked = false;  ///< K or V are widened, gathered or interleaved for each tile of queries
-  int64_t maxRows = 64;   ///< of a tile
-  int64_t minVectors = 1; ///< of query rows in a block
-  int64_t parts = 1;      ///< of an element that tiles multiply
+  int64_t elementBytes;      ///< of the accumulation
+  bool isPacked = false;     ///< K or V are widened, gathered or interleaved for each tile of queries
+  int64_t maxRows = 64;      ///< of a tile
+  int64_t minVectors = 1;    ///< of query rows in a block
+  bool usesMatrices = false; ///< products of bf16 by matrices (TargetInfo::hasBf16Matrices)
+  int64_t parts = 1;         ///< of an element that tiles multiply
 };
 
 /// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows;

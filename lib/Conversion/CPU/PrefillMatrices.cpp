@@ -1,0 +1,177 @@
+//===- PrefillMatrices.cpp - products of a prefill tile by bfmmla ---------===//
+//
+// bfmmla multiplies two rows of four bf16 by two rows of four, and adds to 2 x 2 sums of f32
+// (TargetInfo::hasBf16Matrices): twice the products of bfdot. Both operands hold quads along
+// the summed dimension, (k floordiv 4, x, k mod 4), so that two neighbours x are a register.
+// Rows of K and pairs (k floordiv 2, x, k mod 2) of Q, V and the weights become quads once a
+// step. Sums of a row of four lanes are the halves of two registers.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ArmProducts.h"
+#include "PrefillStep.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// Of the summed dimension in a row of an operand, and rows of it.
+static constexpr int64_t kQuad = 4, kOperandRows = 2, kOperand = kQuad * kOperandRows;
+/// Quads of a step of a loop.
+static constexpr int64_t kStepsAtOnce = 2;
+/// Keys behind the last one that a block may have; the last one stands for them.
+static constexpr int64_t kKeysBehind = 8;
+
+static VectorType getOperandType(VectorBuilder &vb, int64_t count = kOperand) {
+  return VectorType::get({count}, vb.b.getBF16Type());
+}
+
+PrefillQuads attn::cpu::createQuads(const PrefillTile &t) {
+  VectorBuilder &vb = t.vb;
+  auto create = [&](int64_t depth, int64_t others) {
+    return vb.stackBuffer({int64_t(llvm::divideCeil(depth, kQuad)), kQuad * int64_t(llvm::alignTo(others, kQuad))},
+                          vb.b.getBF16Type());
+  };
+  int64_t behind = std::max(kKeysBehind, t.schedule.getBlockRows());
+  return {create(t.sizes.head, t.sizes.lanes), create(t.sizes.head, t.sizes.keys + behind),
+          create(t.sizes.keys, t.sizes.value + 1), create(t.sizes.keys, t.sizes.lanes)};
+}
+
+static Value load(VectorBuilder &vb, Value memref, ValueRange indices, int64_t count = kOperand) {
+  return vector::LoadOp::create(vb.b, vb.loc, getOperandType(vb, count), memref, indices);
+}
+
+/// Rows x and x + 1 of eight elements as two operands, of the quads at `k` and behind it.
+static void storeRows(VectorBuilder &vb, Value first, Value second, Value quads, Value k, Value x) {
+  for (int64_t half = 0; half < 2; ++half) {
+    SmallVector<int64_t> order;
+    for (int64_t row = 0; row < kOperandRows; ++row)
+      for (int64_t i = 0; i < kQuad; ++i)
+        order.push_back(row * kOperand + half * kQuad + i);
+    vb.store(vector::ShuffleOp::create(vb.b, vb.loc, first, second, order), quads,
+             {vb.add(k, half), vb.multiply(x, kQuad)});
+  }
+}
+
+void attn::cpu::emitKeyQuads(const PrefillTile &t) {
+  VectorBuilder &vb = t.vb;
+  Value last = vb.subtract(t.keyCount, vb.index(1)), end = t.keyCount;
+  if (!getConstantIntValue(t.numKeys))
+    end = vb.add(end, vb.multiply(vb.minimum(end, vb.index(1)), std::max(kKeysBehind, t.schedule.getBlockRows()) - 1));
+  vb.loop(vb.index(0), end, kOperandRows, {}, [&](Value keyIndex, ValueRange) {
+    Value rows[] = {vb.minimum(keyIndex, last), vb.minimum(vb.add(keyIndex, 1), last)};
+    vb.loop(t.sizes.head, kOperand, {}, [&](Value d, ValueRange) {
+      Value vectors[2];
+      for (auto [vector, row] : llvm::zip(vectors, rows))
+        vector = load(vb, t.key.memref, at(t, t.key, {}, row, d, {}));
+      storeRows(vb, vectors[0], vectors[1], t.quads.key, vb.divide(d, kQuad), keyIndex);
+      return Values();
+    });
+    return Values();
+  });
+}
+
+/// Pairs of `count` and the columns [first, end) as quads; those of an odd last pair have zeros behind it.
+static void emitQuads(const PrefillTile &t, Value pairs, Value count, Value first, Value end, Value quads) {
+  VectorBuilder &vb = t.vb;
+  auto copy = [&](Value k, Value x, bool hasBoth, int64_t columns) {
+    Value pair = vb.multiply(k, 2);
+    Value lower = load(vb, pairs, atPair(t, pairs, pair, x), 2 * columns);
+    Value upper =
+        hasBoth ? load(vb, pairs, atPair(t, pairs, vb.add(pair, 1), x), 2 * columns) : vb.zero(lower.getType());
+    for (int64_t from = 0; from < columns; from += kOperandRows) {
+      SmallVector<int64_t> order;
+      for (int64_t column = from; column < std::min(columns, from + kOperandRows); ++column)
+        order.append({2 * column, 2 * column + 1, 2 * columns + 2 * column, 2 * columns + 2 * column + 1});
+      vb.store(vector::ShuffleOp::create(vb.b, vb.loc, lower, upper, order), quads,
+               {k, vb.multiply(vb.add(x, from), kQuad)});
+    }
+  };
+  auto copyRow = [&](Value k, bool hasBoth) {
+    Value whole = vb.subtract(end, vb.remainder(vb.subtract(end, first), kQuad));
+    vb.loop(first, whole, kQuad, {}, [&](Value x, ValueRange) {
+      copy(k, x, hasBoth, kQuad);
+      return Values();
+    });
+    if (getConstantIntValue(whole) && getConstantIntValue(whole) == getConstantIntValue(end))
+      return;
+    vb.loop(whole, end, 1, {}, [&](Value x, ValueRange) {
+      copy(k, x, hasBoth, 1);
+      return Values();
+    });
+  };
+  Value whole = vb.divide(count, 2), all = vb.divide(vb.add(count, 1), 2);
+  for (bool hasBoth : {true, false})
+    vb.loop(hasBoth ? vb.index(0) : whole, hasBoth ? whole : all, 1, {}, [&](Value k, ValueRange) {
+      copyRow(k, hasBoth);
+      return Values();
+    });
+}
+
+static Value getPairCount(const PrefillTile &t) { return t.vb.divide(t.vb.add(t.keyCount, 1), 2); }
+
+void attn::cpu::emitQueryQuads(const PrefillTile &t) {
+  VectorBuilder &vb = t.vb;
+  Value end = hasDynamicRows(t) ? cast<Value>(t.endLane) : vb.index(t.sizes.lanes);
+  emitQuads(t, t.pairs.query, vb.index(t.sizes.head / 2), vb.index(0), end, t.quads.query);
+}
+
+void attn::cpu::emitValueQuads(const PrefillTile &t) {
+  emitQuads(t, t.pairs.value, getPairCount(t), t.vb.index(0), t.vb.index(t.sizes.value), t.quads.value);
+}
+
+void attn::cpu::emitWeightQuads(const PrefillTile &t, const LaneBlock &block) {
+  emitQuads(t, t.pairs.weights, getPairCount(t), block.first, t.vb.add(block.first, block.vectors * t.vb.lanes),
+            t.quads.weights);
+}
+
+/// rows x block.vectors sums of `left`, from row `first` on, and the lanes of `right`.
+static Values emitMatrixKernel(const PrefillTile &t, Value left, Value first, int64_t rows, Value right,
+                               const LaneBlock &block, Value depth) {
+  VectorBuilder &vb = t.vb;
+  int64_t operands = llvm::divideCeil(rows, kOperandRows), halves = vb.lanes / kOperandRows;
+  auto multiply = [&](Value k, Values &sums) {
+    Values lefts;
+    for (int64_t i = 0; i < operands; ++i)
+      lefts.push_back(load(vb, left, {k, vb.multiply(vb.add(first, kOperandRows * i), kQuad)}));
+    for (int64_t lane = 0; lane < block.vectors * halves; ++lane) {
+      Value lanes = load(vb, right, {k, vb.multiply(vb.add(block.first, kOperandRows * lane), kQuad)});
+      for (int64_t i = 0; i < operands; ++i) {
+        Value &sum = sums[i * block.vectors * halves + lane];
+        sum = emitBf16Matrix(vb, sum, lefts[i], lanes);
+      }
+    }
+  };
+  Values init(operands * block.vectors * halves, vb.splat(0));
+  // Steps of the loop, where they divide the depth: little beside the products is left of it.
+  int64_t unroll = std::gcd(getConstantIntValue(depth).value_or(1), kStepsAtOnce);
+  Values sums = vb.loop(vb.index(0), depth, unroll, init, [&](Value firstStep, ValueRange carried) {
+    Values next(carried);
+    for (int64_t step = 0; step < unroll; ++step)
+      multiply(vb.add(firstStep, step), next);
+    return next;
+  });
+  Values result;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t v = 0; v < block.vectors; ++v) {
+      size_t at = (row / kOperandRows * block.vectors + v) * halves;
+      int64_t from = row % kOperandRows * kOperandRows;
+      result.push_back(
+          vector::ShuffleOp::create(vb.b, vb.loc, sums[at], sums[at + 1],
+                                    ArrayRef<int64_t>{from, from + 1, from + vb.lanes, from + vb.lanes + 1}));
+    }
+  return result;
+}
+
+Values attn::cpu::emitMatrixScores(const PrefillTile &t, Value firstKey, int64_t rows, const LaneBlock &block) {
+  return emitMatrixKernel(t, t.quads.key, firstKey, rows, t.quads.query, block, t.vb.index(t.sizes.head / kQuad));
+}
+
+Values attn::cpu::emitMatrixOutput(const PrefillTile &t, Value column, int64_t rows, const LaneBlock &block) {
+  Value depth = t.vb.divide(t.vb.add(t.keyCount, kQuad - 1), kQuad);
+  return emitMatrixKernel(t, t.quads.value, column, rows, t.quads.weights, block, depth);
+}
