@@ -40,7 +40,7 @@ static int32_t refuseLimit(const attn_argument_spec *specs, int64_t index, const
   if (word->argument >= 0)
     append(message, ": expected a size of at most %" PRId64 " in dimension %" PRId64, limit, word->dim);
   else
-    append(message, ": expected sizes for which a slice ends at %" PRId64 " or before", limit);
+    append(message, ": expected sizes that make one of at most %" PRId64, limit);
   append(message, ", found %" PRId64, value);
   return ATTN_WRONG_SHAPE;
 }

@@ -48,7 +48,7 @@ void GraphText::addLimit(const Size &size, const Size &limit) {
   if (!isNew || !isTold(size) || !isTold(limit))
     return;
   Size holds = addAtom("arith.cmpi sle, ", {size, limit}, false);
-  line("cf.assert {0}, \"a slice ends inside of its tensor\"", holds.value);
+  line("cf.assert {0}, \"sizes of the run are as the graph takes them\"", holds.value);
 }
 
 Size GraphText::addArithmetic(StringRef op, const Size &lhs, const Size &rhs) {

@@ -273,7 +273,13 @@ Value GraphText::addElementwise(DataType element, const Sizes &sizes, llvm::Arra
     std::vector<std::string> map;
     for (size_t i = 0; i < value->getRank(); ++i) {
       size_t dim = sizes.size() - value->getRank() + i;
-      bool isRepeated = value->sizes[i].number == 1 && sizes[dim].number != 1;
+      const Size &size = value->sizes[i];
+      bool isRepeated = size.number == 1 && sizes[dim].number != 1;
+      // Sizes of the run that are not known to be equal: a call in which one is 1, to be repeated, is refused.
+      if (!isRepeated && !isSame(size, sizes[dim])) {
+        addLimit(size, sizes[dim]);
+        addLimit(sizes[dim], size);
+      }
       map.push_back(isRepeated ? "0" : "d" + std::to_string(dim));
     }
     mapped.push_back({value, std::move(map)});

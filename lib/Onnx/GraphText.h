@@ -101,7 +101,7 @@ public:
   const SizeTable &getSizes() const { return sizes; }
   /// True where a caller can calculate it from the sizes of arguments: no comparison decides on it.
   bool isTold(const Size &size) const;
-  /// Demands of a call that one is no more than the other.
+  /// Demands of a call that one is no more than the other, where a caller can calculate both.
   void addLimit(const Size &size, const Size &limit);
 
   // Tensors.

@@ -1,19 +1,16 @@
-//===- OnnxReader.cpp - the protobuf wire format of ONNX models -----------===//
+//===- OnnxReader.cpp - the messages of ONNX models -----------------------===//
 //
-// A message is a sequence of fields: a varint with number and wire type, then
-// the value. One function a message of onnx.proto takes the fields that matter
-// by number and skips the others. The nesting is that of the functions:
+// One function a message of onnx.proto takes the fields that matter by number
+// and skips the others. The nesting is that of the functions:
 // subgraphs of attributes are never entered.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "WireFormat.h"
 #include "attn/Onnx/OnnxModel.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/bit.h"
-#include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace attn::onnx;
@@ -23,26 +20,12 @@ using llvm::StringRef;
 
 /// Protobuf's own limit on a message.
 static constexpr size_t kMaxBytes = (size_t(1) << 31) - 1;
-/// Far above real models; bounds the memory for a file of millions of empty messages.
-static constexpr size_t kMaxFields = size_t(1) << 20;
-/// A varint has seven bits a byte.
-static constexpr unsigned kMaxVarintBytes = 10;
 
 namespace {
 
-enum class WireType : unsigned { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
-
-struct Field {
-  uint64_t number = 0;
-  WireType wire = WireType::Varint;
-  uint64_t value = 0; ///< of a number
-  StringRef bytes;    ///< of the others
-  const char *start = nullptr;
-};
-
-class Reader {
+class Reader : public WireReader {
 public:
-  Reader(StringRef file, StringRef name) : file(file), name(name) {}
+  using WireReader::WireReader;
   Error readModel(Model &model);
 
 private:
@@ -62,114 +45,11 @@ private:
   Error readOpset(StringRef bytes, Model &model);
   Error readFunction(StringRef bytes, Function &function);
 
-  /// Calls `take` for each field of a message.
-  Error readFields(StringRef message, StringRef what, llvm::function_ref<Error(const Field &)> take);
-  Error readVarint(StringRef &rest, StringRef what, uint64_t &value);
-  Error readField(StringRef &rest, StringRef what, Field &field);
-
-  // Stores a field's value; fails where it has another wire type.
-  Error take(const Field &field, StringRef &into);
-  Error take(const Field &field, int64_t &into);
-  Error take(const Field &field, float &into);
+  using WireReader::take;
   template <typename T> Error take(const Field &field, Error (Reader::*read)(StringRef, T &), T &into);
-
-  Error fail(const char *place, const llvm::Twine &text);
-
-  StringRef file, name;
-  size_t numFields = 0;
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// The wire format
-//===----------------------------------------------------------------------===//
-
-Error Reader::fail(const char *place, const llvm::Twine &text) {
-  return llvm::createStringError(name + ": byte " + llvm::Twine(place - file.data()) + ": " + text);
-}
-
-Error Reader::readVarint(StringRef &rest, StringRef what, uint64_t &value) {
-  const char *start = rest.data();
-  value = 0;
-  for (unsigned i = 0; i < kMaxVarintBytes; ++i) {
-    if (rest.empty())
-      return fail(start,
-                  "expected a whole number in " + what + ", found the end; the file is cut short or no ONNX model");
-    uint8_t byte = rest.front();
-    rest = rest.drop_front();
-    value |= uint64_t(byte & 0x7f) << (7 * i);
-    if (!(byte & 0x80))
-      return Error::success();
-  }
-  return fail(start, "expected a number of at most " + llvm::Twine(kMaxVarintBytes) + " bytes in " + what +
-                         ", found a longer one; this is no ONNX model");
-}
-
-Error Reader::readField(StringRef &rest, StringRef what, Field &field) {
-  field.start = rest.data();
-  if (++numFields > kMaxFields)
-    return fail(field.start, "expected a model of at most " + llvm::Twine(kMaxFields) + " fields, found more");
-  uint64_t tag;
-  if (Error error = readVarint(rest, what, tag))
-    return error;
-  field.number = tag >> 3;
-  field.wire = WireType(tag & 7);
-  uint64_t length;
-  switch (field.wire) {
-  case WireType::Varint: return readVarint(rest, what, field.value);
-  case WireType::Fixed64: length = sizeof(uint64_t); break;
-  case WireType::Fixed32: length = sizeof(uint32_t); break;
-  case WireType::Bytes:
-    if (Error error = readVarint(rest, what, length))
-      return error;
-    break;
-  default:
-    return fail(field.start, formatv("expected wire type 0, 1, 2 or 5 in {0}, found {1}; this is no ONNX model", what,
-                                     unsigned(field.wire)));
-  }
-  if (length > rest.size())
-    return fail(field.start, formatv("expected {0} bytes of field {1} in {2}, found {3}; the file is cut short or no "
-                                     "ONNX model",
-                                     length, field.number, what, rest.size()));
-  field.bytes = rest.take_front(length);
-  rest = rest.drop_front(length);
-  return Error::success();
-}
-
-Error Reader::readFields(StringRef message, StringRef what, llvm::function_ref<Error(const Field &)> take) {
-  while (!message.empty()) {
-    Field field;
-    if (Error error = readField(message, what, field))
-      return error;
-    if (Error error = take(field))
-      return error;
-  }
-  return Error::success();
-}
-
-Error Reader::take(const Field &field, StringRef &into) {
-  if (field.wire != WireType::Bytes)
-    return fail(field.start, formatv("expected bytes in field {0}, found a number", field.number));
-  into = field.bytes;
-  return Error::success();
-}
-
-Error Reader::take(const Field &field, int64_t &into) {
-  if (field.wire != WireType::Varint)
-    return fail(field.start,
-                formatv("expected an integer in field {0}, found wire type {1}", field.number, unsigned(field.wire)));
-  into = int64_t(field.value);
-  return Error::success();
-}
-
-Error Reader::take(const Field &field, float &into) {
-  if (field.wire != WireType::Fixed32)
-    return fail(field.start,
-                formatv("expected a float in field {0}, found wire type {1}", field.number, unsigned(field.wire)));
-  into = llvm::bit_cast<float>(llvm::support::endian::read32le(field.bytes.data()));
-  return Error::success();
-}
 
 template <typename T> Error Reader::take(const Field &field, Error (Reader::*read)(StringRef, T &), T &into) {
   StringRef bytes;

@@ -110,7 +110,7 @@ def test_past_and_new_rows_beyond_a_table():
         g.arrays = [g.rng.standard_normal((n, 5)).astype(np.float32) for n in (new, old)]
         for found, expected in zip(kernel(*g.arrays), evaluate(g, model), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-6)
-    with pytest.raises(ValueError, match="expected sizes for which a slice ends at 16 or before, found 17"):
+    with pytest.raises(ValueError, match="expected sizes that make one of at most 16, found 17"):
         kernel(np.zeros((2, 5), np.float32), np.zeros((15, 5), np.float32))
     with pytest.raises(ValueError, match="'past': expected a size of at most 16 in dimension 0, found 17"):
         kernel(np.zeros((0, 5), np.float32), np.zeros((17, 5), np.float32))
@@ -135,5 +135,21 @@ def test_slice_of_one_row_is_repeated():
     for rows in (1, 2, 113):
         g.arrays = [g.rng.standard_normal((rows, 5)).astype(np.float32)]
         np.testing.assert_allclose(kernel(*g.arrays), evaluate(g, model)[0], rtol=1e-6)
-    with pytest.raises(ValueError, match="expected sizes for which a slice ends at 0 or before, found 1"):
+    with pytest.raises(ValueError, match="expected sizes that make one of at most 0, found 1"):
         kernel(np.zeros((0, 5), np.float32))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_sizes_that_are_taken_to_be_equal_are_tested(first):
+    """x (n, 4) + rows of y (m, 4): where there is one of them, ONNX repeats it, and the kernel does not."""
+    g = Graph()
+    x = g.draw("x", 5, 4, symbols=["n", 4])
+    y = g.draw("y", 5 + first, 4, symbols=["m", 4])
+    rows = g.Slice(y, ints(g, first), ints(g, 2**62), ints(g, 0)) if first else y
+    model = g.finish(g.Add(x, rows))
+    kernel = attn.from_onnx(model).kernel
+    left, right = g.arrays
+    np.testing.assert_array_equal(kernel(left, right), left + right[first:])
+    for count, of in ((5, 1), (5, 4), (4, 5)):
+        with pytest.raises(ValueError, match=r"expected (a size of at most|size|sizes that make one of at most) \d"):
+            kernel(left[:count], right[: first + of])

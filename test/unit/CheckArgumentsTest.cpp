@@ -293,7 +293,7 @@ TEST_F(CheckArguments, SizesThatFollowFromOthers) {
   tensors[1].strides = nullptr;
   expect(ATTN_WRONG_SHAPE, "argument 1 'k': expected a size of at most 7 in dimension 1, found 8");
   shapes[1][1] = 7;
-  expect(ATTN_WRONG_SHAPE, "argument 1 'k': expected sizes for which a slice ends at 9 or before, found 10");
+  expect(ATTN_WRONG_SHAPE, "argument 1 'k': expected sizes that make one of at most 9, found 10");
 }
 
 TEST_F(CheckArguments, SizesThatOverflow) {

@@ -164,8 +164,8 @@ TEST(Problem, NothingTwice) {
   EXPECT_EQ(reason("sq1 d1 f32 f64"), "expected 'f32' alone, found 'f64' as well; leave one out");
   EXPECT_EQ(
       reason("sq1 d1 out=lse,lse"),
-      "expected further outputs, found 'out=lse,lse'; write out=lse, out=weights, out=lse,weights, or some of lse, max "
-      "and log_sum");
+      "expected further outputs, found 'out=lse,lse'; write out=lse, out=weights, out=lse,weights, or some of lse, max, "
+      "log_sum and key_sums");
 }
 
 TEST(Problem, UnknownTokens) {
