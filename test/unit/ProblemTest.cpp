@@ -162,10 +162,9 @@ TEST(Problem, BiasAndMaskBroadcast) {
 TEST(Problem, NothingTwice) {
   EXPECT_EQ(reason("sq1 d1 sq2"), "expected 'sq1' alone, found 'sq2' as well; leave one out");
   EXPECT_EQ(reason("sq1 d1 f32 f64"), "expected 'f32' alone, found 'f64' as well; leave one out");
-  EXPECT_EQ(
-      reason("sq1 d1 out=lse,lse"),
-      "expected further outputs, found 'out=lse,lse'; write out=lse, out=weights, out=lse,weights, or some of lse, max, "
-      "log_sum and key_sums");
+  EXPECT_EQ(reason("sq1 d1 out=lse,lse"), "expected further outputs, found 'out=lse,lse'; write out=lse, out=weights, "
+                                          "out=lse,weights, or some of lse, max, "
+                                          "log_sum and key_sums");
 }
 
 TEST(Problem, UnknownTokens) {
