@@ -294,7 +294,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "attn.sdpa": (
         *("q", "k", "v", "scale", "causal", "window", "chunk", "prefix", "softcap", "bias", "mask", "sink", "align"),
         *("q_lengths", "kv_lengths", "score_mod", "mask_mod", "dropout", "layout", "heads", "k_scale", "v_scale"),
-        *("return_lse", "return_weights", "dynamic", "target"),
+        *("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", "out_dtype"),
+        *("dynamic", "target"),
     ),
     "attn.varlen_sdpa": ("cu_seqlens_q", "cu_seqlens_k"),
     "attn.paged_sdpa": ("k_cache", "v_cache", "block_table", "page_layout"),

@@ -44,7 +44,7 @@ T = typing.TypeVar("T", bound=np.generic)
 npt.NDArray = typing_extensions.TypeAliasType("NDArray", np.ndarray[typing.Any, np.dtype[T]], type_params=(T,))
 import attn
 for module in pkgutil.walk_packages(attn.__path__, "attn."):
-    if module.name.split(".")[1] not in ("__main__", "torch", "jax", "_xla"):
+    if not module.name.split(".")[1].startswith(("__main__", "torch", "jax", "_xla")):
         importlib.import_module(module.name)
 """
 
