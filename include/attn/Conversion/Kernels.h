@@ -93,7 +93,8 @@ llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
 llvm::SmallVector<std::string> getKernelSizes(mlir::Operation *function);
 /// For each dynamic size how it follows from the others; empty where an argument says it.
 llvm::SmallVector<SizeFormula> getSizeFormulas(mlir::Operation *function);
-/// What a call must hold to beside equal sizes: reads of a slice lie inside.
+/// What a call must hold to beside equal sizes: reads of a slice lie inside, and sizes that are arithmetic are equal
+/// where the function takes them to be.
 llvm::SmallVector<SizeLimit> getSizeLimits(mlir::Operation *function);
 
 } // namespace attn
