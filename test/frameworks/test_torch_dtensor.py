@@ -85,12 +85,21 @@ def reference(given):
     return [out, lse, *grads.values()]
 
 
-ALWAYS = ["batch", "heads", "replicate", "one head of keys", "bias and sink, heads"]
-CASES = {2: [*ALWAYS, "bias and sink, batch"], 4: [*ALWAYS, "batch and heads"]}
+CASES = [
+    "batch",
+    "heads",
+    "replicate",
+    "one head of keys",
+    "bias and sink, heads",
+    "bias and sink, batch",
+    "batch and heads",
+]
 
 
-@pytest.mark.parametrize(("found", "name"), [(n, x) for n, names in CASES.items() for x in names], indirect=["found"])
+@pytest.mark.parametrize("name", CASES)
 def test_each_rank_has_its_batches_and_heads(found, name):
+    if name not in found:
+        pytest.skip("of another number of ranks")
     given = inputs(1 if name == "one head of keys" else HKV)
     if not name.startswith("bias"):
         given = {x: y for x, y in given.items() if x not in ("bias", "sink")}
