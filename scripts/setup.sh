@@ -3,6 +3,7 @@
 # libraries, the plugin. `scripts/setup.sh TARGET…` builds these targets of ninja instead: `all` is everything.
 #   --frameworks   makes build/frameworks too, an environment with PyTorch, JAX and transformers (4 minutes, 6 GB)
 #   --sass         makes build/sass too: nvdisasm, which counts of machine code need (scripts/ptxas-table.py --counts; 6 MB)
+#   --mpi          installs Open MPI too, for examples/mpi and the tests that start several processes with mpirun (60 MB)
 #   --arm          installs a cross compiler and qemu-user too, and makes build/arm: what runs kernels for 64-bit Arm here
 # Each step is skipped where it is done already, so a second run takes seconds and needs no network.
 set -euo pipefail
@@ -16,6 +17,8 @@ packages=(
 )
 # What --arm adds.
 arm_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libgomp1-arm64-cross qemu-user)
+# What --mpi adds.
+mpi_packages=(openmpi-bin libopenmpi-dev)
 max_jobs=2
 
 # Prints the packages that are not installed.
@@ -90,14 +93,16 @@ build_release() {
 with_frameworks=false
 with_sass=false
 with_arm=false
+with_mpi=false
 targets=()
 for argument in "$@"; do
   case "$argument" in
     --frameworks) with_frameworks=true ;;
     --sass) with_sass=true ;;
     --arm) with_arm=true ;;
+    --mpi) with_mpi=true ;;
     --*)
-      echo "error: expected --frameworks, --sass, --arm or targets of ninja, found '$argument'" >&2
+      echo "error: expected --frameworks, --sass, --arm, --mpi or targets of ninja, found '$argument'" >&2
       exit 2
       ;;
     *) targets+=("$argument") ;;
@@ -106,6 +111,9 @@ done
 
 if $with_arm; then
   packages+=("${arm_packages[@]}")
+fi
+if $with_mpi; then
+  packages+=("${mpi_packages[@]}")
 fi
 install_packages
 make_venv build/venv plot test wheel lint mlir

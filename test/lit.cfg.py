@@ -7,7 +7,9 @@ RUN lines find attn-opt, attnc, FileCheck, not, split-file and mlir-opt by name.
   %mlir_lib_dir    where MLIR's runner libraries are
   %python          the interpreter of build/venv
   %source          the root of the source tree
-Features: x86-64-v2, x86-64-v3, x86-64-v4, amx (what this processor runs), ptxas, cuda, python, asan.
+  %mpirun N        starts N processes of a program on this machine
+Features: x86-64-v2, x86-64-v3, x86-64-v4, amx (what this processor runs), ptxas, cuda, mpi (Open MPI's mpicc and mpirun,
+which scripts/setup.sh --mpi installs), python, asan.
 """
 
 import ctypes
@@ -39,6 +41,8 @@ config.substitutions += [
     ("%python", config.python),
     ("%source", config.source_folder),
     ("%mlir_lib_dir", config.mlir_library_folder),
+    # More processes than cores, on any of them; tests run side by side.
+    ("%mpirun", "mpirun --allow-run-as-root --oversubscribe --bind-to none -n"),
 ]
 
 # The features of the x86-64 micro-architecture levels, and of AMX tiles, as LLVM names them.
@@ -65,6 +69,8 @@ def runs(needed):
 config.available_features |= {level for level, needed in LEVELS.items() if runs(needed)}
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
+if shutil.which("mpicc") and shutil.which("mpirun"):
+    config.available_features.add("mpi")
 if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
 if "address" in config.sanitizers:
