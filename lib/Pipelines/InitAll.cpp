@@ -9,6 +9,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/Pipelines.h"
 #include "attn/Raise/Raise.h"
+#include "attn/Sharding/Sharding.h"
 #include "attn/TransformOps/AttnTransformOps.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
@@ -19,6 +20,7 @@ using namespace mlir;
 void attn::registerAllDialects(DialectRegistry &registry) {
   registerDialect(registry);
   registerTransformDialectExtension(registry);
+  registerShardingModels(registry);
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
 }
