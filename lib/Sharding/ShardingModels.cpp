@@ -30,25 +30,34 @@ using shard::Sharding;
 
 namespace {
 
-/// One map a tensor, with `h floordiv G` as h, since upstream splits a dimension by a dimension alone: right where the
-/// number of devices divides the heads of K.
-AffineMap getShardMap(AffineMap map) {
-  SmallVector<AffineExpr> results = llvm::map_to_vector(map.getResults(), [](AffineExpr expr) {
+/// The map of a tensor over the domain and one dimension more, which is on no device alone: upstream wants a dimension
+/// for each dimension of a tensor, and no other expression. `h floordiv G` becomes h, which is right where the number
+/// of devices divides the heads of K.
+AffineMap getShardMap(AffineMap map, ArrayRef<int64_t> shape) {
+  unsigned whole = map.getNumDims();
+  SmallVector<AffineExpr> results(map.getResults());
+  for (auto [expr, size] : llvm::zip(results, shape)) {
     auto division = dyn_cast<AffineBinaryOpExpr>(expr);
-    return division && division.getKind() == AffineExprKind::FloorDiv ? division.getLHS() : expr;
-  });
-  return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, map.getContext());
+    bool isGroup = division && division.getKind() == AffineExprKind::FloorDiv;
+    if (isa<AffineConstantExpr>(expr) || (isGroup && size == 1))
+      expr = getAffineDimExpr(whole, map.getContext());
+    else if (isGroup)
+      expr = division.getLHS();
+  }
+  return AffineMap::get(whole + 1, 0, results, map.getContext());
 }
 
 /// Operands first, then results, which have the maps of their destinations.
 SmallVector<AffineMap> getShardMaps(Operation *op) {
-  SmallVector<AffineMap> maps = llvm::map_to_vector(getMaps(op), getShardMap);
-  unsigned dims = maps[0].getNumDims();
   MLIRContext *ctx = op->getContext();
+  SmallVector<AffineMap> maps = getMaps(op);
+  for (auto [map, operand] : llvm::zip(maps, op->getOperands()))
+    map = getShardMap(map, cast<ShapedType>(operand.getType()).getShape());
+  unsigned dims = maps[0].getNumDims();
   for (Value operand : op->getOperands().drop_front(maps.size())) {
     // Lengths and offsets count one a batch index, sinks one a head. Others are whole.
     auto type = dyn_cast<RankedTensorType>(operand.getType());
-    SmallVector<AffineExpr> exprs(type ? type.getRank() : 0, getAffineConstantExpr(0, ctx));
+    SmallVector<AffineExpr> exprs(type ? type.getRank() : 0, getAffineDimExpr(dims - 1, ctx));
     for (auto [word, value] : getWordOperands(op)) {
       if (value != operand || exprs.size() != 1)
         continue;
@@ -67,12 +76,13 @@ SmallVector<AffineMap> getShardMaps(Operation *op) {
 
 /// Which axes of the grid each dimension of the domain is split by.
 struct SplitAxes {
+  SmallVector<AffineMap> maps;
   SmallVector<SmallVector<shard::GridAxis>> axes;
   unsigned numBatch;
 
   SplitAxes(Operation *op, ArrayRef<Sharding> shardings)
-      : axes(getStaticDomain(op).size()), numBatch(getNumBatchDims(op)) {
-    for (auto [map, sharding] : llvm::zip_equal(getShardMaps(op), shardings))
+      : maps(getShardMaps(op)), axes(getStaticDomain(op).size() + 1), numBatch(getNumBatchDims(op)) {
+    for (auto [map, sharding] : llvm::zip_equal(maps, shardings))
       for (auto [expr, split] : llvm::zip(map.getResults(), sharding.getSplitAxes()))
         if (auto dim = dyn_cast<AffineDimExpr>(expr))
           axes[dim.getPosition()].assign(split.asArrayRef().begin(), split.asArrayRef().end());
@@ -80,6 +90,7 @@ struct SplitAxes {
   ArrayRef<shard::GridAxis> getRows() const { return axes[numBatch]; }
   ArrayRef<shard::GridAxis> getKeys() const { return axes[numBatch + 1]; }
   ArrayRef<shard::GridAxis> getHeadSize() const { return axes[numBatch + 2]; }
+  ArrayRef<shard::GridAxis> getValueSize() const { return axes[numBatch + 3]; }
   bool hasPositions() const { return !getRows().empty() || !getKeys().empty(); }
 };
 
@@ -140,10 +151,9 @@ LogicalResult checkOperands(SdpaOp op, const SplitAxes &split) {
 LogicalResult checkOperands(SdpaBackwardOp op, const SplitAxes &split) {
   if (op.getDbias() || op.getSink() || !op.getDcaptures().empty())
     return op.emitOpError("expected dquery, dkey and dvalue alone beside a sharding, found another gradient or a sink");
-  AffineMap key = getMaps(op)[1];
-  bool sharesOneHead = llvm::any_of(key.getResults(), [](AffineExpr expr) { return isa<AffineConstantExpr>(expr); });
-  if (sharesOneHead && split.numBatch > 0 && !split.axes[split.numBatch - 1].empty())
-    return op.emitOpError("expected a key head for each device, found one for all: its gradient is a sum over devices");
+  if (!split.getValueSize().empty())
+    return op.emitOpError("expected the value size whole on each device, found it sharded; shard batch, heads, rows of "
+                          "query or keys");
   return checkWords(op, split);
 }
 
@@ -154,18 +164,29 @@ SmallVector<Value> joinResults(OpBuilder &b, SdpaOp local, StringRef grid, const
   return mergeShards(b, local, {grid, split.getKeys()});
 }
 
-/// dquery is a sum over keys, dkey and dvalue are sums over rows: of lse of whole rows, each device has terms of them.
+/// A gradient is a sum over what its tensor does not have: dquery over keys, dkey and dvalue over rows, and over heads
+/// that share one of K. Of lse of whole rows, each device has terms of these sums.
 SmallVector<Value> joinResults(OpBuilder &b, SdpaBackwardOp local, StringRef grid, const SplitAxes &split) {
   SmallVector<Value> results(local->getResults());
-  for (auto [i, result] : llvm::enumerate(results))
-    if (DeviceGroup group{grid, i == 0 ? split.getKeys() : split.getRows()}; !group.axes.empty())
-      result = group.reduce(b, local.getLoc(), result, shard::ReductionKind::Sum);
+  ArrayRef<AffineMap> maps = split.maps;
+  for (auto [result, map] : llvm::zip_equal(results, maps.take_back(results.size()))) {
+    SmallVector<shard::GridAxis> summed;
+    for (auto [dim, axes] : llvm::enumerate(split.axes))
+      if (!map.isFunctionOfDim(dim))
+        llvm::append_range(summed, axes);
+    if (!summed.empty())
+      result = DeviceGroup{grid, summed}.reduce(b, local.getLoc(), result, shard::ReductionKind::Sum);
+  }
   return results;
 }
 
 template <typename OpTy>
 struct AttentionSharding : shard::ShardingInterface::ExternalModel<AttentionSharding<OpTy>, OpTy> {
-  SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const { return getIteratorTypes(op); }
+  SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
+    SmallVector<utils::IteratorType> types = getIteratorTypes(op);
+    types.push_back(utils::IteratorType::parallel); // of getShardMap
+    return types;
+  }
 
   /// Upstream has no name for the softmax; what is a sum here is made one by partition.
   SmallVector<shard::ReductionKind> getReductionLoopIteratorKinds(Operation *op) const {

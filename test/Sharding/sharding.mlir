@@ -100,3 +100,23 @@ func.func @backward(%q: tensor<1x4x64x16xf32>, %k: tensor<1x2x64x16xf32>, %v: te
       {causal = #attn.causal<top_left>} -> tensor<1x4x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>
   return %r#0, %r#1, %r#2 : tensor<1x4x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>
 }
+
+// -----
+
+// Heads that share one of K: their devices have terms of its gradient.
+shard.grid @grid(shape = 2)
+// CHECK-LABEL: func.func @one_key_head_gradients
+//       CHECK: %[[D:.*]]:3 = attn.sdpa_backward {{.*}} -> tensor<1x2x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>
+//   CHECK-DAG: %[[DK:.*]] = shard.all_reduce %[[D]]#1 on @grid grid_axes = [0]
+//   CHECK-DAG: %[[DV:.*]] = shard.all_reduce %[[D]]#2 on @grid grid_axes = [0]
+//       CHECK: return %[[D]]#0, %[[DK]], %[[DV]]
+!q = tensor<1x4x16x8xf32>
+!kv = tensor<1x1x16x8xf32>
+func.func @one_key_head_gradients(%q: !q, %k: !kv, %v: !kv, %o: !q, %l: tensor<1x4x16xf32>, %do: !q, %dq: !q, %dk: !kv,
+                                  %dv: !kv) -> (!q, !kv, !kv) {
+  %s = shard.sharding @grid split_axes = [[], [0]] : !shard.sharding
+  %q1 = shard.shard %q to %s annotate_for_users : !q
+  %r:3 = attn.sdpa_backward ins(%q1, %k, %v, %o, %l, %do : !q, !kv, !kv, !q, tensor<1x4x16xf32>, !q)
+      outs(%dq, %dk, %dv : !q, !kv, !kv) -> !q, !kv, !kv
+  return %r#0, %r#1, %r#2 : !q, !kv, !kv
+}
