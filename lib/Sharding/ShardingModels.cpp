@@ -91,6 +91,9 @@ struct SplitAxes {
   ArrayRef<shard::GridAxis> getKeys() const { return axes[numBatch + 1]; }
   ArrayRef<shard::GridAxis> getHeadSize() const { return axes[numBatch + 2]; }
   ArrayRef<shard::GridAxis> getValueSize() const { return axes[numBatch + 3]; }
+  bool isWhole() const {
+    return llvm::all_of(axes, [](const auto &split) { return split.empty(); });
+  }
   bool hasPositions() const { return !getRows().empty() || !getKeys().empty(); }
 };
 
@@ -124,6 +127,8 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
   for (Region &region : op->getRegions())
     if (!region.empty())
       return op.emitOpError("expected no region beside a sharding, found one: its positions count from the shard");
+  if (split.isWhole())
+    return success();
   if (op.getCuSeqlensQ() || op.getKeyScale() || op.getDropoutSeed())
     return op.emitOpError("expected neither cu_seqlens, kv_scale nor dropout beside a sharding: they are of the whole");
   if (!split.hasPositions())
@@ -141,7 +146,7 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
 }
 
 LogicalResult checkOperands(SdpaOp op, const SplitAxes &split) {
-  if (op.getScoreWeight())
+  if (op.getScoreWeight() && !split.isWhole())
     return op.emitOpError("expected no score_weight beside a sharding");
   if (!split.getKeys().empty() && (op.getMax() || op.getLogSum()))
     return op.emitOpError("expected output and lse beside sharded keys, found max or log_sum");
@@ -149,7 +154,7 @@ LogicalResult checkOperands(SdpaOp op, const SplitAxes &split) {
 }
 
 LogicalResult checkOperands(SdpaBackwardOp op, const SplitAxes &split) {
-  if (op.getDbias() || op.getSink() || !op.getDcaptures().empty())
+  if (!split.isWhole() && (op.getDbias() || op.getSink() || !op.getDcaptures().empty()))
     return op.emitOpError("expected dquery, dkey and dvalue alone beside a sharding, found another gradient or a sink");
   if (!split.getValueSize().empty())
     return op.emitOpError("expected the value size whole on each device, found it sharded; shard batch, heads, rows of "

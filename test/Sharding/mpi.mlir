@@ -2,6 +2,7 @@
 // kernels of one process. What stands between the passes here are gaps of LLVM 22.1 (docs/Scaling.md).
 //
 // REQUIRES: mpi
+// UNSUPPORTED: asan
 // RUN: rm -rf %t && mkdir %t
 // RUN: attn-opt %s --pass-pipeline="builtin.module(func.func(sharding-propagation,shard-partition),canonicalize,cse,convert-shard-to-mpi,canonicalize,cse)" -o %t/mpi.mlir
 // The grid has no lowering. It is the world, so the communicator is too: upstream keeps 32 bits of Open MPI's 64.

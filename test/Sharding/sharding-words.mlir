@@ -110,3 +110,32 @@ func.func @rows_and_keys(%q: !q, %k: !kv, %v: !kv, %o: !q) -> !q {
   %r = attn.sdpa ins(%q1, %k1, %v : !q, !kv, !kv) outs(%o : !q) {causal = #attn.causal<top_left>} -> !q
   return %r : !q
 }
+
+// -----
+
+// What is whole on each device has any word.
+shard.grid @grid(shape = 2)
+!packed = tensor<16x4x8xf32>
+// CHECK-LABEL: func.func @whole
+//       CHECK: attn.sdpa {{.*}} cu_seqlens({{.*}} -> tensor<16x4x8xf32>
+func.func @whole(%q: !packed, %k: !packed, %v: !packed, %o: !packed, %sums: tensor<3xi32>) -> !packed {
+  %s = shard.sharding @grid split_axes = [[]] : !shard.sharding
+  %q1 = shard.shard %q to %s annotate_for_users : !packed
+  %r = attn.sdpa ins(%q1, %k, %v : !packed, !packed, !packed) cu_seqlens(%sums, %sums : tensor<3xi32>, tensor<3xi32>)
+      outs(%o : !packed) -> !packed
+  return %r : !packed
+}
+
+// -----
+
+// Columns of V are those of the output.
+shard.grid @grid(shape = 2)
+!q = tensor<1x4x16x8xf32>
+// CHECK-LABEL: func.func @columns
+//       CHECK: attn.sdpa {{.*}} : tensor<1x4x16x8xf32>, tensor<1x4x16x8xf32>, tensor<1x4x16x4xf32>)
+func.func @columns(%q: !q, %k: !q, %v: !q, %o: !q) -> !q {
+  %s = shard.sharding @grid split_axes = [[], [], [], [0]] : !shard.sharding
+  %v1 = shard.shard %v to %s annotate_for_users : !q
+  %r = attn.sdpa ins(%q, %k, %v1 : !q, !q, !q) outs(%o : !q) -> !q
+  return %r : !q
+}
