@@ -1,23 +1,43 @@
-// Attention of the same rows over two disjoint ranges of keys, (out1, lse1) and (out2, lse2), as attention over both.
-// ring.c and decode.c call it for the blocks of other ranks.
+// Attention of the same rows over two disjoint ranges of keys, each with its out, largest score and ln of its row sum, as
+// attention over both. ring.c and decode.c call it for the blocks of other ranks. In lse, which is one number, a large
+// score would leave no bits for ln of the sum.
 //
 // RUN: attnc run %s --check | FileCheck %s
 // CHECK: out: largest error {{.*}}: ok
-// CHECK: lse: largest error {{.*}}: ok
-func.func @merge(%out1: tensor<?x32xf32> {attn.name = "out1"}, %lse1: tensor<?xf32> {attn.name = "lse1"},
-                 %out2: tensor<?x32xf32> {attn.name = "out2"}, %lse2: tensor<?xf32> {attn.name = "lse2"})
-    -> (tensor<?x32xf32> {attn.name = "out"}, tensor<?xf32> {attn.name = "lse"}) {
+// CHECK: max: largest error {{.*}}: ok
+// CHECK: log_sum: largest error {{.*}}: ok
+!out = tensor<?x32xf32>
+!row = tensor<?xf32>
+#element = affine_map<(i, e) -> (i, e)>
+#row = affine_map<(i, e) -> (i)>
+func.func @merge(%out1: !out {attn.name = "out1"}, %max1: !row {attn.name = "max1"},
+                 %log_sum1: !row {attn.name = "log_sum1"}, %out2: !out {attn.name = "out2"},
+                 %max2: !row {attn.name = "max2"}, %log_sum2: !row {attn.name = "log_sum2"})
+    -> (!out {attn.name = "out"}, !row {attn.name = "max"}, !row {attn.name = "log_sum"}) {
   %c0 = arith.constant 0 : index
-  %rows = tensor.dim %lse1, %c0 : tensor<?xf32>
-  %unit = arith.constant 1.0 : f32
-  // What a kernel returns is a state whose row sum is 1: out = acc / 1, lse = m + ln 1.
-  %one = tensor.splat %unit[%rows] : tensor<?xf32>
-  %acc, %max, %sum = attn.merge_states ins(%out2, %lse2, %one : tensor<?x32xf32>, tensor<?xf32>, tensor<?xf32>)
-      outs(%out1, %lse1, %one : tensor<?x32xf32>, tensor<?xf32>, tensor<?xf32>)
-      -> tensor<?x32xf32>, tensor<?xf32>, tensor<?xf32>
-  %out0 = tensor.empty(%rows) : tensor<?x32xf32>
-  %lse0 = tensor.empty(%rows) : tensor<?xf32>
-  %out, %lse = attn.finalize ins(%acc, %max, %sum : tensor<?x32xf32>, tensor<?xf32>, tensor<?xf32>)
-      outs(%out0, %lse0 : tensor<?x32xf32>, tensor<?xf32>) -> tensor<?x32xf32>, tensor<?xf32>
-  return %out, %lse : tensor<?x32xf32>, tensor<?xf32>
+  %rows = tensor.dim %max1, %c0 : !row
+  %acc0 = tensor.empty(%rows) : !out
+  // What a kernel returns is a state: (l out, m, l).
+  %l1 = math.exp %log_sum1 : !row
+  %acc1 = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]}
+      ins(%out1, %l1 : !out, !row) outs(%acc0 : !out) {
+  ^bb0(%x: f32, %sum: f32, %ignored: f32):
+    %product = arith.mulf %x, %sum : f32
+    linalg.yield %product : f32
+  } -> !out
+  %l2 = math.exp %log_sum2 : !row
+  %acc2 = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]}
+      ins(%out2, %l2 : !out, !row) outs(%acc0 : !out) {
+  ^bb0(%x: f32, %sum: f32, %ignored: f32):
+    %product = arith.mulf %x, %sum : f32
+    linalg.yield %product : f32
+  } -> !out
+  %acc, %m, %l = attn.merge_states ins(%acc2, %max2, %l2 : !out, !row, !row) outs(%acc1, %max1, %l1 : !out, !row, !row)
+      -> !out, !row, !row
+  %out0 = tensor.empty(%rows) : !out
+  %max0 = tensor.empty(%rows) : !row
+  %log_sum0 = tensor.empty(%rows) : !row
+  %out, %max, %log_sum = attn.finalize ins(%acc, %m, %l : !out, !row, !row)
+      outs(%out0 : !out) max(%max0 : !row) log_sum(%log_sum0 : !row) -> !out, !row, !row
+  return %out, %max, %log_sum : !out, !row, !row
 }

@@ -3,7 +3,8 @@
  * Rank r has rows r N to (r + 1) N of Q, K, V and out. K and V go round the ring, and the next ones arrive while a
  * kernel runs on those that are here. The kernels count positions from the start of their block; `causal_offset` is
  * what the rank's first row lies behind the first key. merge.mlir joins what the blocks give. The backward kernel
- * takes out and lse of whole rows, so its results are terms of a sum; dk and dv go round with their keys, and home.
+ * takes out and the terms of lse of whole rows, so its results are terms of a sum; dk and dv go round with their keys,
+ * and home.
  *
  *   mpirun -n 4 ring [ROWS OF A RANK]     compares with one call on the whole, and shows what is refused
  */
@@ -59,6 +60,17 @@ static void swap(float **a, float **b) {
   *b = x;
 }
 
+/* out, and the largest score and ln of the sum of each row, in one allocation. */
+struct State {
+  float *out, *max, *log_sum;
+};
+
+static struct State make_state(int64_t rows) {
+  float *out = zeros(HEADS * rows * (SIZE + 2));
+  struct State state = {out, out + HEADS * rows * SIZE, out + HEADS * rows * (SIZE + 1)};
+  return state;
+}
+
 static struct Argument argument(const char *name, const DLTensor *tensor, int heads, int64_t rows, int dims) {
   struct Argument made = {name, tensor, dims, {1, heads, rows, SIZE}};
   return made;
@@ -70,55 +82,59 @@ static int64_t get_rows(const DLTensor *q) {
   return rows > INT32_MAX / (2 * KV_HEADS * SIZE) ? 0 : rows;
 }
 
-/* out (1, HEADS, N, SIZE) and lse (1, HEADS, N) of the rank's rows, over the keys of all ranks. Every rank calls it. */
-int ring_forward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLTensor *v, DLTensor *out, DLTensor *lse,
-                 char *message, size_t size) {
+/* out (1, HEADS, N, SIZE), and of each row the largest score and ln of the sum (1, HEADS, N), whose sum is lse: of the
+ * rank's rows over the keys of all ranks. Every rank calls it. */
+int ring_forward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLTensor *v, DLTensor *out, DLTensor *max,
+                 DLTensor *log_sum, char *message, size_t size) {
   int64_t rows = get_rows(q);
-  struct Argument arguments[] = {argument("q", q, HEADS, rows, 4), argument("k", k, KV_HEADS, rows, 4),
-                                 argument("v", v, KV_HEADS, rows, 4), argument("out", out, HEADS, rows, 4),
-                                 argument("lse", lse, HEADS, rows, 3)};
-  if (agree(comm, arguments, 5, "rows of q, k and v", rows, message, size) != 0)
+  struct Argument arguments[] = {argument("q", q, HEADS, rows, 4),     argument("k", k, KV_HEADS, rows, 4),
+                                 argument("v", v, KV_HEADS, rows, 4),  argument("out", out, HEADS, rows, 4),
+                                 argument("max", max, HEADS, rows, 3), argument("log_sum", log_sum, HEADS, rows, 3)};
+  if (agree(comm, arguments, 6, "rows of q, k and v", rows, message, size) != 0)
     return 1;
   struct Ring ring = make_ring(comm, rows);
-  int64_t q_count = HEADS * rows * SIZE, lse_count = HEADS * rows;
   float *kv = join_kv(&ring, k, v), *coming = zeros(ring.count);
-  float *block = zeros(q_count), *block_lse = zeros(lse_count), *terms = zeros(2 * lse_count);
-  float *sum = zeros(q_count), *sum_lse = zeros(lse_count), *joined = zeros(q_count), *joined_lse = zeros(lse_count);
-  for (int64_t i = 0; i < lse_count; ++i)
-    sum_lse[i] = -INFINITY; /* no key yet */
+  struct State sum = make_state(rows), block = make_state(rows), joined = make_state(rows);
+  for (int64_t i = 0; i < HEADS * rows; ++i)
+    sum.max[i] = sum.log_sum[i] = -INFINITY; /* no key yet */
   for (int step = 0; step < ring.ranks; ++step) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     if (step + 1 < ring.ranks)
       start_shift(&ring, kv, coming, 0, requests);
     int32_t offset = causal_offset(&ring, step);
     if (offset >= 0) {
-      sdpa_forward(q->data, kv, kv + ring.count / 2, &offset, block, block_lse, terms, terms + lse_count, rows, rows);
-      merge(sum, sum_lse, block, block_lse, joined, joined_lse, lse_count);
-      swap(&sum, &joined);
-      swap(&sum_lse, &joined_lse);
+      sdpa_forward(q->data, kv, kv + ring.count / 2, &offset, block.out, block.max, block.log_sum, rows, rows);
+      merge(sum.out, sum.max, sum.log_sum, block.out, block.max, block.log_sum, joined.out, joined.max, joined.log_sum,
+            HEADS * rows);
+      struct State other = sum;
+      sum = joined;
+      joined = other;
     }
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     swap(&kv, &coming);
   }
-  memcpy(out->data, sum, (size_t)q_count * sizeof(float));
-  memcpy(lse->data, sum_lse, (size_t)lse_count * sizeof(float));
-  float *made[] = {kv, coming, block, block_lse, terms, sum, sum_lse, joined, joined_lse};
-  for (size_t i = 0; i < sizeof made / sizeof *made; ++i)
-    free(made[i]);
+  memcpy(out->data, sum.out, (size_t)(HEADS * rows * SIZE) * sizeof(float));
+  memcpy(max->data, sum.max, (size_t)(HEADS * rows) * sizeof(float));
+  memcpy(log_sum->data, sum.log_sum, (size_t)(HEADS * rows) * sizeof(float));
+  free(kv);
+  free(coming);
+  free(sum.out);
+  free(block.out);
+  free(joined.out);
   return 0;
 }
 
 /* dq, dk and dv of the rank's rows, from what ring_forward returned and the gradient of out. Every rank calls it. */
 int ring_backward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLTensor *v, const DLTensor *out,
-                  const DLTensor *lse, const DLTensor *dout, DLTensor *dq, DLTensor *dk, DLTensor *dv, char *message,
-                  size_t size) {
+                  const DLTensor *max, const DLTensor *log_sum, const DLTensor *dout, DLTensor *dq, DLTensor *dk,
+                  DLTensor *dv, char *message, size_t size) {
   int64_t rows = get_rows(q);
-  struct Argument arguments[] = {argument("q", q, HEADS, rows, 4),     argument("k", k, KV_HEADS, rows, 4),
-                                 argument("v", v, KV_HEADS, rows, 4),  argument("out", out, HEADS, rows, 4),
-                                 argument("lse", lse, HEADS, rows, 3), argument("dout", dout, HEADS, rows, 4),
-                                 argument("dq", dq, HEADS, rows, 4),   argument("dk", dk, KV_HEADS, rows, 4),
-                                 argument("dv", dv, KV_HEADS, rows, 4)};
-  if (agree(comm, arguments, 9, "rows of q, k and v", rows, message, size) != 0)
+  struct Argument arguments[] = {argument("q", q, HEADS, rows, 4),       argument("k", k, KV_HEADS, rows, 4),
+                                 argument("v", v, KV_HEADS, rows, 4),    argument("out", out, HEADS, rows, 4),
+                                 argument("max", max, HEADS, rows, 3),   argument("log_sum", log_sum, HEADS, rows, 3),
+                                 argument("dout", dout, HEADS, rows, 4), argument("dq", dq, HEADS, rows, 4),
+                                 argument("dk", dk, KV_HEADS, rows, 4),  argument("dv", dv, KV_HEADS, rows, 4)};
+  if (agree(comm, arguments, 10, "rows of q, k and v", rows, message, size) != 0)
     return 1;
   struct Ring ring = make_ring(comm, rows);
   int half = ring.count / 2;
@@ -126,7 +142,6 @@ int ring_backward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLT
   float *kv = join_kv(&ring, k, v), *coming = zeros(ring.count);
   float *sums = zeros(ring.count), *sums_coming = zeros(ring.count), *terms = zeros(ring.count);
   float *dq_term = zeros(q_count), *dq_sum = zeros(q_count);
-  float *zero = zeros(HEADS * rows); /* lse from outside is the pair (lse, 0); no gradient comes in by lse */
   MPI_Request sent[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   for (int step = 0; step < ring.ranks; ++step) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
@@ -134,7 +149,7 @@ int ring_backward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLT
       start_shift(&ring, kv, coming, 0, requests);
     int32_t offset = causal_offset(&ring, step);
     if (offset >= 0) {
-      sdpa_backward(q->data, kv, kv + half, &offset, out->data, lse->data, zero, dout->data, zero, dq_term, terms,
+      sdpa_backward(q->data, kv, kv + half, &offset, out->data, max->data, log_sum->data, dout->data, dq_term, terms,
                     terms + half, rows, rows);
       for (int64_t i = 0; i < q_count; ++i)
         dq_sum[i] += dq_term[i];
@@ -153,7 +168,7 @@ int ring_backward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLT
   memcpy(dq->data, dq_sum, (size_t)q_count * sizeof(float));
   memcpy(dk->data, sums_coming, (size_t)half * sizeof(float));
   memcpy(dv->data, sums_coming + half, (size_t)half * sizeof(float));
-  float *made[] = {kv, coming, sums, sums_coming, terms, dq_term, dq_sum, zero};
+  float *made[] = {kv, coming, sums, sums_coming, terms, dq_term, dq_sum};
   for (size_t i = 0; i < sizeof made / sizeof *made; ++i)
     free(made[i]);
   return 0;
@@ -167,11 +182,11 @@ static int check_ring(MPI_Comm comm, int64_t rows) {
   int64_t all = rows * ranks, first = rows * rank, q_all = HEADS * all * SIZE, kv_all = KV_HEADS * all * SIZE;
   /* The whole on every rank, so that each has something to compare with. */
   float *q = draws(q_all, 1), *k = draws(kv_all, 2), *v = draws(kv_all, 3), *dout = draws(q_all, 4);
-  float *out = zeros(q_all), *lse = zeros(HEADS * all), *max = zeros(HEADS * all), *log_sum = zeros(HEADS * all);
-  float *dq = zeros(q_all), *dk = zeros(kv_all), *dv = zeros(kv_all), *zero = zeros(HEADS * all);
+  float *out = zeros(q_all), *max = zeros(HEADS * all), *log_sum = zeros(HEADS * all);
+  float *dq = zeros(q_all), *dk = zeros(kv_all), *dv = zeros(kv_all);
   int32_t top_left = 0;
-  sdpa_forward(q, k, v, &top_left, out, lse, max, log_sum, all, all);
-  sdpa_backward(q, k, v, &top_left, out, max, log_sum, dout, zero, dq, dk, dv, all, all);
+  sdpa_forward(q, k, v, &top_left, out, max, log_sum, all, all);
+  sdpa_backward(q, k, v, &top_left, out, max, log_sum, dout, dq, dk, dv, all, all);
 
   int64_t q_shape[] = {1, HEADS, rows, SIZE}, kv_shape[] = {1, KV_HEADS, rows, SIZE}, other[] = {1, KV_HEADS, rows, 5};
   int64_t q_count = HEADS * rows * SIZE, kv_count = KV_HEADS * rows * SIZE;
@@ -181,11 +196,13 @@ static int check_ring(MPI_Comm comm, int64_t rows) {
   DLTensor dout_part = float_tensor(slice_rows(dout, HEADS, all, first, rows), 4, q_shape);
   DLTensor out_part = float_tensor(zeros(q_count), 4, q_shape), dq_part = float_tensor(zeros(q_count), 4, q_shape);
   DLTensor dk_part = float_tensor(zeros(kv_count), 4, kv_shape), dv_part = float_tensor(zeros(kv_count), 4, kv_shape);
-  DLTensor lse_part = float_tensor(zeros(HEADS * rows), 3, q_shape);
+  DLTensor max_part = float_tensor(zeros(HEADS * rows), 3, q_shape);
+  DLTensor log_sum_part = float_tensor(zeros(HEADS * rows), 3, q_shape);
   char message[320];
-  if (ring_forward(comm, &q_part, &k_part, &v_part, &out_part, &lse_part, message, sizeof message) != 0 ||
-      ring_backward(comm, &q_part, &k_part, &v_part, &out_part, &lse_part, &dout_part, &dq_part, &dk_part, &dv_part,
-                    message, sizeof message) != 0) {
+  if (ring_forward(comm, &q_part, &k_part, &v_part, &out_part, &max_part, &log_sum_part, message, sizeof message) !=
+          0 ||
+      ring_backward(comm, &q_part, &k_part, &v_part, &out_part, &max_part, &log_sum_part, &dout_part, &dq_part,
+                    &dk_part, &dv_part, message, sizeof message) != 0) {
     fprintf(stderr, "%s\n", message);
     return 1;
   }
@@ -203,12 +220,13 @@ static int check_ring(MPI_Comm comm, int64_t rows) {
   /* What one rank cannot do, all ranks refuse, with the argument's name. */
   if (rank == ranks - 1)
     v_part.shape = other;
-  if (ring_forward(comm, &q_part, &k_part, &v_part, &out_part, &lse_part, message, sizeof message) == 0)
+  if (ring_forward(comm, &q_part, &k_part, &v_part, &out_part, &max_part, &log_sum_part, message, sizeof message) == 0)
     return 1;
   printf("rank %d refused: %s\n", rank, message);
   v_part.shape = kv_shape;
   q_shape[2] = kv_shape[2] = rows + (rank == ranks - 1); /* refused before a row is read */
-  if (ranks > 1 && ring_forward(comm, &q_part, &k_part, &v_part, &out_part, &lse_part, message, sizeof message) == 0)
+  if (ranks > 1 &&
+      ring_forward(comm, &q_part, &k_part, &v_part, &out_part, &max_part, &log_sum_part, message, sizeof message) == 0)
     return 1;
   if (ranks > 1)
     printf("rank %d refused: %s\n", rank, message);

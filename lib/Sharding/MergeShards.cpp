@@ -1,9 +1,12 @@
 //===- MergeShards.cpp - attention over keys of several devices -----------===//
 //
-// Each device has (out, lse) of its own keys. With M the largest lse,
+// Each device has out, and of its own keys m, the largest score, and ln l. With
+// M the largest m of the devices,
 //
-//   w = exp(lse - M), 0 where lse is -inf;  W = sum of w over the devices
-//   out = sum of (w / W) out, 0 where W is 0;  lse = M + ln W
+//   w = l exp(m - M), 0 where m is -inf;  W = sum of w over the devices
+//   out = sum of (w / W) out, 0 where W is 0;  max = M;  log_sum = ln W
+//
+// In lse = m + ln l of one number, a large m would leave no bits for ln l.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,56 +21,70 @@ using namespace mlir;
 using namespace attn;
 using shard::ReductionKind;
 
-/// `local` with an lse, and with an output that is not rounded yet.
-static SdpaOp addPartialResults(OpBuilder &b, SdpaOp local, Type accumulation) {
-  auto type = cast<RankedTensorType>(local.getOutput().getType());
-  if (local.getLse() && type.getElementType() == accumulation)
-    return local;
+/// `local` with max and log_sum in place of what it has of them, and with an output that is not rounded yet.
+static SdpaOp createPartial(OpBuilder &b, SdpaOp local, Type accumulation) {
   Location loc = local.getLoc();
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, local.getOutput());
-  Value output = local.getOutput(), lse = local.getLse();
-  if (type.getElementType() != accumulation)
+  Value output = local.getOutput();
+  if (cast<ShapedType>(output.getType()).getElementType() != accumulation)
     output = tensor::EmptyOp::create(b, loc, sizes, accumulation);
-  if (!lse)
-    lse = tensor::EmptyOp::create(b, loc, ArrayRef(sizes).drop_back(), accumulation);
-  auto both =
-      SdpaOp::create(b, loc, local.getQuery(), local.getKey(), local.getValue(), output, lse, ArrayRef<AffineMap>());
-  for (auto [to, from] : {std::pair(both.getBiasMutable(), local.getBias()),
-                          {both.getMaskMutable(), local.getMask()},
-                          {both.getCausalOffsetMutable(), local.getCausalOffset()},
-                          {both.getScaleValueMutable(), local.getScaleValue()}})
-    if (from)
-      to.assign(from);
-  for (NamedAttribute attribute : local->getAttrs())
-    if (attribute.getName() != local.getOperandSegmentSizesAttrName())
-      both->setAttr(attribute.getName(), attribute.getValue());
-  local.erase();
-  return both;
+  sizes.pop_back();
+  Value max = tensor::EmptyOp::create(b, loc, sizes, accumulation);
+  Value logSum = tensor::EmptyOp::create(b, loc, sizes, accumulation);
+  // The order of the op's operands; those that checkWords refuses are null.
+  Value operands[] = {local.getQuery(),
+                      local.getKey(),
+                      local.getValue(),
+                      local.getBias(),
+                      local.getMask(),
+                      output,
+                      {},
+                      max,
+                      logSum,
+                      {},
+                      {},
+                      {},
+                      local.getCausalOffset(),
+                      {},
+                      {},
+                      {},
+                      {},
+                      {},
+                      {},
+                      {},
+                      local.getScaleValue()};
+  SmallVector<Value> present;
+  SmallVector<int32_t> segments;
+  for (Value operand : operands) {
+    segments.push_back(operand ? 1 : 0);
+    if (operand)
+      present.push_back(operand);
+  }
+  NamedAttrList attributes(local->getAttrs());
+  attributes.set(local.getOperandSegmentSizesAttrName(), b.getDenseI32ArrayAttr(segments));
+  return SdpaOp::create(b, loc, TypeRange{output.getType(), max.getType(), logSum.getType()}, present,
+                        attributes.getAttrs());
 }
 
 SmallVector<Value> attn::mergeShards(OpBuilder &b, SdpaOp local, const DeviceGroup &group) {
   Location loc = local.getLoc();
   Type accumulation = getAccumulationType(cast<ShapedType>(local.getQuery().getType()).getElementType());
-  auto outType = cast<RankedTensorType>(local.getOutput().getType());
-  bool wantsLse = local.getLse() != Value();
-  b.setInsertionPoint(local);
-  SdpaOp both = addPartialResults(b, local, accumulation);
-  b.setInsertionPointAfter(both);
-  Value out = both->getResult(0), lse = both->getResult(1);
-  auto wideType = cast<RankedTensorType>(out.getType()), lseType = cast<RankedTensorType>(lse.getType());
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, lse);
+  b.setInsertionPointAfter(local);
+  SdpaOp partial = createPartial(b, local, accumulation);
+  Value out = partial->getResult(0), max = partial->getResult(1), logSum = partial->getResult(2);
+  auto wideType = cast<RankedTensorType>(out.getType()), rowType = cast<RankedTensorType>(max.getType());
   SmallVector<Value> dynamic;
-  std::tie(std::ignore, dynamic) = decomposeMixedValues(sizes);
+  std::tie(std::ignore, dynamic) = decomposeMixedValues(tensor::getMixedSizes(b, loc, max));
   auto splat = [&](double value) -> Value {
     Value scalar = arith::ConstantOp::create(b, loc, b.getFloatAttr(accumulation, value));
-    return tensor::SplatOp::create(b, loc, lseType, scalar, dynamic);
+    return tensor::SplatOp::create(b, loc, rowType, scalar, dynamic);
   };
 
-  // w = exp(lse - M); -inf - -inf is NaN, and selected away.
-  Value largest = group.reduce(b, loc, lse, ReductionKind::Max), zero = splat(0);
-  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, lse, splat(-INFINITY));
-  Value weight = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, lse, largest));
-  weight = arith::SelectOp::create(b, loc, isEmpty, zero, weight);
+  // w = exp((m - M) + ln l); -inf - -inf is NaN, and selected away.
+  Value largest = group.reduce(b, loc, max, ReductionKind::Max), zero = splat(0);
+  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max, splat(-INFINITY));
+  Value exponent = arith::AddFOp::create(b, loc, arith::SubFOp::create(b, loc, max, largest), logSum);
+  Value weight = arith::SelectOp::create(b, loc, isEmpty, zero, math::ExpOp::create(b, loc, exponent));
   Value sum = group.reduce(b, loc, weight, ReductionKind::Sum);
   Value hasNoKey = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum, zero);
   Value factor = arith::DivFOp::create(b, loc, weight, sum);
@@ -76,11 +93,19 @@ SmallVector<Value> attn::mergeShards(OpBuilder &b, SdpaOp local, const DeviceGro
   // out = sum of (w / W) out, in the type of the accumulation, rounded once.
   Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, out), accumulation);
   Value wideFactor =
-      linalg::BroadcastOp::create(b, loc, factor, init, ArrayRef<int64_t>{outType.getRank() - 1})->getResult(0);
+      linalg::BroadcastOp::create(b, loc, factor, init, ArrayRef<int64_t>{wideType.getRank() - 1})->getResult(0);
   Value merged = group.reduce(b, loc, arith::MulFOp::create(b, loc, out, wideFactor), ReductionKind::Sum);
-  if (outType != wideType)
+  if (Type outType = local.getOutput().getType(); outType != wideType)
     merged = arith::TruncFOp::create(b, loc, outType, merged);
-  if (!wantsLse)
-    return {merged};
-  return {merged, arith::AddFOp::create(b, loc, largest, math::LogOp::create(b, loc, sum))};
+
+  SmallVector<Value> results = {merged};
+  Value mergedLogSum = math::LogOp::create(b, loc, sum);
+  if (local.getLse())
+    results.push_back(arith::AddFOp::create(b, loc, largest, mergedLogSum));
+  if (local.getMax())
+    results.push_back(largest);
+  if (local.getLogSum())
+    results.push_back(mergedLogSum);
+  local.erase();
+  return results;
 }

@@ -148,8 +148,6 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
 LogicalResult checkOperands(SdpaOp op, const SplitAxes &split) {
   if (op.getScoreWeight() && !split.isWhole())
     return op.emitOpError("expected no score_weight beside a sharding");
-  if (!split.getKeys().empty() && (op.getMax() || op.getLogSum()))
-    return op.emitOpError("expected output and lse beside sharded keys, found max or log_sum");
   return checkWords(op, split);
 }
 

@@ -93,21 +93,6 @@ func.func @sink(%q: !q, %k: !kv, %v: !kv, %o: !q, %sink: tensor<4xf32>) -> !q {
 // -----
 
 !q = tensor<1x4x16x8xf32>
-!kv = tensor<1x2x16x8xf32>
-!row = tensor<1x4x16xf32>
-// The two terms of lse are joined by no all_reduce.
-shard.grid @grid(shape = 2)
-func.func @terms(%q: !q, %k: !kv, %v: !kv, %o: !q, %m: !row) -> (!q, !row) {
-  %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
-  %k1 = shard.shard %k to %s annotate_for_users : !kv
-  // expected-error @+1 {{expected output and lse beside sharded keys, found max or log_sum}}
-  %r:2 = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) outs(%o : !q) max(%m : !row) -> !q, !row
-  return %r#0, %r#1 : !q, !row
-}
-
-// -----
-
-!q = tensor<1x4x16x8xf32>
 !kv = tensor<1x2x?x8xf32>
 // Where the diagonal ends depends on the number of keys of the whole.
 shard.grid @grid(shape = 2)

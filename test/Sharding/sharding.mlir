@@ -58,11 +58,11 @@ func.func @window(%q: tensor<1x8x112x64xf32>, %k: tensor<1x4x203x64xf32>, %v: te
 
 // -----
 
-// Keys: out, not rounded, and lse of the device's keys, joined by three sums or maxima over the devices.
+// Keys: out, not rounded, and the two terms of lse of the device's keys, joined by three sums or maxima over the devices.
 shard.grid @grid(shape = 4)
 // CHECK-LABEL: func.func @keys
-//       CHECK: %[[OUT:.*]]:2 = attn.sdpa ins({{.*}} : tensor<1x8x1x64xbf16>, tensor<1x4x64x64xbf16>, tensor<1x4x64x64xbf16>)
-//  CHECK-SAME: -> tensor<1x8x1x64xf32>, tensor<1x8x1xf32>
+//       CHECK: %[[OUT:.*]]:3 = attn.sdpa ins({{.*}} : tensor<1x8x1x64xbf16>, tensor<1x4x64x64xbf16>, tensor<1x4x64x64xbf16>)
+//  CHECK-SAME: -> tensor<1x8x1x64xf32>, tensor<1x8x1xf32>, tensor<1x8x1xf32>
 //       CHECK: %[[MOST:.*]] = shard.all_reduce %[[OUT]]#1 on @grid grid_axes = [0] reduction = max
 //       CHECK: %[[W:.*]] = arith.select
 //       CHECK: %[[SUM:.*]] = shard.all_reduce %[[W]] on @grid grid_axes = [0]
