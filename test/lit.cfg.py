@@ -8,8 +8,8 @@ RUN lines find attn-opt, attnc, FileCheck, not, split-file and mlir-opt by name.
   %python          the interpreter of build/venv
   %source          the root of the source tree
   %mpirun N        starts N processes of a program on this machine
-Features: x86-64-v2, x86-64-v3, x86-64-v4, amx (what this processor runs), ptxas, cuda, mpi (Open MPI's mpicc and mpirun,
-which scripts/setup.sh --mpi installs), python, asan.
+Features: x86-64-v2, x86-64-v3, x86-64-v4, amx (what this processor runs), ptxas, cuda, python, asan, mpi (Open MPI's
+mpicc and mpirun, which scripts/setup.sh --mpi installs).
 """
 
 import ctypes
