@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/python/split_decode.py"
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("ranks", [1, 2])
 def test_the_example_runs(ranks):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     found = subprocess.run([*torchrun, EXAMPLE], capture_output=True, text=True)
