@@ -31,38 +31,24 @@ static SdpaOp createPartial(OpBuilder &b, SdpaOp local, Type accumulation) {
   sizes.pop_back();
   Value max = tensor::EmptyOp::create(b, loc, sizes, accumulation);
   Value logSum = tensor::EmptyOp::create(b, loc, sizes, accumulation);
-  // The order of the op's operands; those that checkWords refuses are null.
-  Value operands[] = {local.getQuery(),
-                      local.getKey(),
-                      local.getValue(),
-                      local.getBias(),
-                      local.getMask(),
-                      output,
-                      {},
-                      max,
-                      logSum,
-                      {},
-                      {},
-                      {},
-                      local.getCausalOffset(),
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      {},
-                      local.getScaleValue()};
-  SmallVector<Value> present;
+  SmallVector<Value> operands;
   SmallVector<int32_t> segments;
-  for (Value operand : operands) {
-    segments.push_back(operand ? 1 : 0);
-    if (operand)
-      present.push_back(operand);
+  for (unsigned i = 0; i < local.getProperties().operandSegmentSizes.size(); ++i) {
+    SmallVector<Value> segment(local.getODSOperands(i));
+    if (i == SdpaOp::odsIndex_output)
+      segment = {output};
+    else if (i == SdpaOp::odsIndex_lse)
+      segment.clear();
+    else if (i == SdpaOp::odsIndex_max)
+      segment = {max};
+    else if (i == SdpaOp::odsIndex_log_sum)
+      segment = {logSum};
+    segments.push_back(segment.size());
+    llvm::append_range(operands, segment);
   }
   NamedAttrList attributes(local->getAttrs());
   attributes.set(local.getOperandSegmentSizesAttrName(), b.getDenseI32ArrayAttr(segments));
-  return SdpaOp::create(b, loc, TypeRange{output.getType(), max.getType(), logSum.getType()}, present,
+  return SdpaOp::create(b, loc, TypeRange{output.getType(), max.getType(), logSum.getType()}, operands,
                         attributes.getAttrs());
 }
 
