@@ -14,13 +14,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "MergeShards.h"
+#include "ShardPositions.h"
 #include "attn/IR/Structure.h"
 #include "attn/IR/Words.h"
 #include "attn/Sharding/Sharding.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/Interfaces/ShardingInterface.h"
 #include "mlir/Dialect/Shard/Interfaces/ShardingInterfaceImpl.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -29,81 +29,6 @@ using namespace attn;
 using shard::Sharding;
 
 namespace {
-
-/// The map of a tensor over the domain and one dimension more, which is on no device alone: upstream wants a dimension
-/// for each dimension of a tensor, and no other expression. `h floordiv G` becomes h, which is right where the number
-/// of devices divides the heads of K.
-AffineMap getShardMap(AffineMap map, ArrayRef<int64_t> shape) {
-  unsigned whole = map.getNumDims();
-  SmallVector<AffineExpr> results(map.getResults());
-  for (auto [expr, size] : llvm::zip(results, shape)) {
-    auto division = dyn_cast<AffineBinaryOpExpr>(expr);
-    bool isGroup = division && division.getKind() == AffineExprKind::FloorDiv;
-    if (isa<AffineConstantExpr>(expr) || (isGroup && size == 1))
-      expr = getAffineDimExpr(whole, map.getContext());
-    else if (isGroup)
-      expr = division.getLHS();
-  }
-  return AffineMap::get(whole + 1, 0, results, map.getContext());
-}
-
-/// Operands first, then results, which have the maps of their destinations.
-SmallVector<AffineMap> getShardMaps(Operation *op) {
-  MLIRContext *ctx = op->getContext();
-  SmallVector<AffineMap> maps = getMaps(op);
-  for (auto [map, operand] : llvm::zip(maps, op->getOperands()))
-    map = getShardMap(map, cast<ShapedType>(operand.getType()).getShape());
-  unsigned dims = maps[0].getNumDims();
-  for (Value operand : op->getOperands().drop_front(maps.size())) {
-    // Lengths and offsets count one a batch index, sinks one a head. Others are whole.
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    SmallVector<AffineExpr> exprs(type ? type.getRank() : 0, getAffineDimExpr(dims - 1, ctx));
-    for (auto [word, value] : getWordOperands(op)) {
-      if (value != operand || exprs.size() != 1)
-        continue;
-      if (word->shape == WordShape::PerBatch && type.getDimSize(0) != 1)
-        exprs[0] = getAffineDimExpr(0, ctx);
-      if (word->shape == WordShape::PerHead)
-        exprs[0] = getAffineDimExpr(getNumBatchDims(op) - 1, ctx);
-    }
-    maps.push_back(AffineMap::get(dims, 0, exprs, ctx));
-  }
-  auto dps = cast<DestinationStyleOpInterface>(op);
-  for (OpResult result : op->getResults())
-    maps.push_back(maps[dps.getTiedOpOperand(result)->getOperandNumber()]);
-  return maps;
-}
-
-/// Which axes of the grid each dimension of the domain is split by.
-struct SplitAxes {
-  SmallVector<AffineMap> maps;
-  SmallVector<SmallVector<shard::GridAxis>> axes;
-  unsigned numBatch;
-
-  SplitAxes(Operation *op, ArrayRef<Sharding> shardings)
-      : maps(getShardMaps(op)), axes(getStaticDomain(op).size() + 1), numBatch(getNumBatchDims(op)) {
-    for (auto [map, sharding] : llvm::zip_equal(maps, shardings))
-      for (auto [expr, split] : llvm::zip(map.getResults(), sharding.getSplitAxes()))
-        if (auto dim = dyn_cast<AffineDimExpr>(expr))
-          axes[dim.getPosition()].assign(split.asArrayRef().begin(), split.asArrayRef().end());
-  }
-  ArrayRef<shard::GridAxis> getRows() const { return axes[numBatch]; }
-  ArrayRef<shard::GridAxis> getKeys() const { return axes[numBatch + 1]; }
-  ArrayRef<shard::GridAxis> getHeadSize() const { return axes[numBatch + 2]; }
-  ArrayRef<shard::GridAxis> getValueSize() const { return axes[numBatch + 3]; }
-  bool isWhole() const {
-    return llvm::all_of(axes, [](const auto &split) { return split.empty(); });
-  }
-  bool hasPositions() const { return !getRows().empty() || !getKeys().empty(); }
-};
-
-/// The size of a tensor along a dimension of the domain; null where it has none.
-OpFoldResult getSize(OpBuilder &b, Location loc, Value tensor, AffineMap map, unsigned dim) {
-  for (auto [i, expr] : llvm::enumerate(map.getResults()))
-    if (expr == b.getAffineDimExpr(dim))
-      return tensor::getMixedSize(b, loc, tensor, i);
-  return {};
-}
 
 /// Upstream leaves it to assertions that shards are of one size.
 LogicalResult checkSizes(Operation *op, ArrayRef<Sharding> shardings, shard::GridOp grid) {
@@ -119,7 +44,8 @@ LogicalResult checkSizes(Operation *op, ArrayRef<Sharding> shardings, shard::Gri
   return success();
 }
 
-/// Sugar on positions follows an offset; regions and lengths do not, nor what stands for the whole of a tensor.
+/// Sugar on positions follows an offset, and lengths what a shard has of them; regions do not, nor what stands for the
+/// whole of a tensor.
 template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &split) {
   if (!split.getHeadSize().empty())
     return op.emitOpError("expected the head size whole on each device, found it sharded; shard batch, heads, rows of "
@@ -131,11 +57,6 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
     return success();
   if (op.getCuSeqlensQ() || op.getKeyScale() || op.getDropoutSeed())
     return op.emitOpError("expected neither cu_seqlens, kv_scale nor dropout beside a sharding: they are of the whole");
-  if (!split.hasPositions())
-    return success();
-  if (op.getQLengths() || op.getKvLengths())
-    return op.emitOpError("expected no lengths beside sharded rows or keys, found them: they count from the start of "
-                          "the whole; write a causal offset, or shard batch or heads");
   if (split.getKeys().empty())
     return success();
   if (op.getSink() || op.getChunk() || op.getPrefix())
@@ -224,81 +145,6 @@ struct AttentionSharding : shard::ShardingInterface::ExternalModel<AttentionShar
     b.setInsertionPointAfter(local);
     partitionMap.map(op->getResults(), joinResults(b, local, grid.getValue(), split));
     return success();
-  }
-
-private:
-  /// The position in the whole of the first row or key of this device.
-  static Value getStart(OpBuilder &b, Location loc, shard::GridOp grid, ArrayRef<shard::GridAxis> axes,
-                        OpFoldResult size) {
-    Value start = arith::ConstantIndexOp::create(b, loc, 0);
-    if (axes.empty())
-      return start;
-    // The first axis is the slowest.
-    auto position = shard::ProcessMultiIndexOp::create(b, loc, grid.getSymName(), axes);
-    for (auto [axis, index] : llvm::zip_equal(axes, position->getResults())) {
-      Value devices = arith::ConstantIndexOp::create(b, loc, grid.getShape()[axis]);
-      start = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, start, devices), index);
-    }
-    return arith::MulIOp::create(b, loc, start, getValueOrCreateConstantIndexOp(b, loc, size));
-  }
-
-  /// Causal alignment and what it places become offsets: that of the whole and first row - first key of this device.
-  static LogicalResult placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid,
-                                      const SplitAxes &split) {
-    bool hasWindow = local.getWindow() || local.getChunk();
-    if (!local.getCausal() && !hasWindow)
-      return success();
-    if (split.numBatch == 0)
-      return whole.emitOpError("expected a batch dimension beside sharded rows or keys and a mask of positions, found "
-                               "none: offsets are one a batch index");
-    if (ShapedType::isDynamicShape(grid.getShape()))
-      return whole.emitOpError("expected a grid of static shape beside sharded rows or keys");
-    Location loc = local.getLoc();
-    SmallVector<AffineMap> maps = getMaps(local);
-    unsigned rowDim = split.numBatch, keyDim = split.numBatch + 1;
-    Value row = getStart(b, loc, grid, split.getRows(), getSize(b, loc, local.getQuery(), maps[0], rowDim));
-    Value key = getStart(b, loc, grid, split.getKeys(), getSize(b, loc, local.getKey(), maps[1], keyDim));
-    Value offset = arith::SubIOp::create(b, loc, row, key);
-
-    auto causal = dyn_cast_or_null<CausalAlignmentAttr>(local.getCausalAttr());
-    CausalAlignmentAttr alignment = causal ? causal : local.getAlignAttr();
-    if (alignment && alignment.getValue() == CausalAlignment::BottomRight) {
-      SmallVector<int64_t> sizes = getStaticDomain(whole);
-      if (ShapedType::isDynamic(sizes[rowDim]) || ShapedType::isDynamic(sizes[keyDim]))
-        return whole.emitOpError("expected static numbers of rows and keys beside #attn.causal<bottom_right> and "
-                                 "sharded rows or keys; write #attn.causal<offset>");
-      Value behind = arith::ConstantIndexOp::create(b, loc, sizes[keyDim] - sizes[rowDim]);
-      offset = arith::AddIOp::create(b, loc, offset, behind);
-    }
-    setOffset(b, local, offset);
-    auto byOffset = CausalAlignmentAttr::get(b.getContext(), CausalAlignment::Offset);
-    if (local.getCausal())
-      local.setCausalAttr(byOffset);
-    else
-      local.setAlignAttr(byOffset);
-    return success();
-  }
-
-  /// One offset a batch index, beside those that the op has.
-  static void setOffset(OpBuilder &b, OpTy local, Value offset) {
-    Location loc = local.getLoc();
-    if (Value given = local.getCausalOffset()) {
-      auto type = cast<RankedTensorType>(given.getType());
-      Value number = arith::IndexCastOp::create(b, loc, type.getElementType(), offset);
-      SmallVector<Value> sizes;
-      if (type.isDynamicDim(0))
-        sizes.push_back(tensor::DimOp::create(b, loc, given, 0));
-      Value all = tensor::SplatOp::create(b, loc, type, number, sizes);
-      local.getCausalOffsetMutable().assign(arith::AddIOp::create(b, loc, given, all).getResult());
-      return;
-    }
-    Value number = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
-    OpFoldResult size = getSize(b, loc, local.getQuery(), getMaps(local)[0], 0);
-    SmallVector<int64_t> shape;
-    SmallVector<Value> dynamic;
-    dispatchIndexOpFoldResult(size, dynamic, shape);
-    auto type = RankedTensorType::get(shape, b.getI32Type());
-    local.getCausalOffsetMutable().assign(tensor::SplatOp::create(b, loc, type, number, dynamic).getResult());
   }
 };
 

@@ -14,11 +14,13 @@
 // RUN: mlir-translate --mlir-to-llvmir %t/names.mlir -o %t/kernels.ll
 // RUN: clang -c -O2 -march=native -Wno-override-module %t/kernels.ll -o %t/kernels.o
 // RUN: attnc --problem="hq8 hkv4 sq64 sk64 d16 causal=top_left out=lse grad=q,k,v" --parallel=none -o %t/whole.o --header=%t/whole.h
-// RUN: mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror %attn_cflags -I%t %S/Inputs/ranks.c %t/kernels.o %t/whole.o -L%libdir -lattn_runtime -Wl,-rpath,%libdir -lm -o %t/ranks
+// RUN: attnc --problem="hq8 hkv4 sq64 sk64 d16 causal=bottom_right q_lengths kv_lengths out=lse" --name=padded --parallel=none -o %t/padded.o --header=%t/padded.h
+// RUN: mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror %attn_cflags -I%t %S/Inputs/ranks.c %t/kernels.o %t/whole.o %t/padded.o -L%libdir -lattn_runtime -Wl,-rpath,%libdir -lm -o %t/ranks
 // RUN: %mpirun 4 %t/ranks | FileCheck %s
 // CHECK: heads: out {{.*}}: ok
 // CHECK: rows: out {{.*}}: ok
 // CHECK: keys: out {{.*}}, lse {{.*}}: ok
+// CHECK: lengths: rows {{.*}}, keys {{.*}}: ok
 // CHECK: gradients by rows: dq {{.*}}, dk {{.*}}, dv {{.*}}: ok
 // CHECK: gradients by keys: dq {{.*}}, dk {{.*}}, dv {{.*}}: ok
 !q = tensor<1x8x64x16xf32>
@@ -50,6 +52,24 @@ func.func @keys(%q: !q, %k: !kv, %v: !kv) -> (!q, !lse) {
   %l = tensor.empty() : !lse
   %r:2 = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) outs(%o, %l : !q, !lse) {causal = #attn.causal<top_left>} -> !q, !lse
   return %r#0, %r#1 : !q, !lse
+}
+
+func.func @row_lengths(%q: !q, %k: !kv, %v: !kv, %nq: tensor<1xi32>, %nk: tensor<1xi32>) -> !q {
+  %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
+  %q1 = shard.shard %q to %s annotate_for_users : !q
+  %o = tensor.empty() : !q
+  %r = attn.sdpa ins(%q1, %k, %v : !q, !kv, !kv) q_lengths(%nq : tensor<1xi32>) kv_lengths(%nk : tensor<1xi32>)
+      outs(%o : !q) {causal = #attn.causal<bottom_right>} -> !q
+  return %r : !q
+}
+
+func.func @key_lengths(%q: !q, %k: !kv, %v: !kv, %nq: tensor<1xi32>, %nk: tensor<1xi32>) -> !q {
+  %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
+  %k1 = shard.shard %k to %s annotate_for_users : !kv
+  %o = tensor.empty() : !q
+  %r = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) q_lengths(%nq : tensor<1xi32>) kv_lengths(%nk : tensor<1xi32>)
+      outs(%o : !q) {causal = #attn.causal<bottom_right>} -> !q
+  return %r : !q
 }
 
 func.func @row_gradients(%q: !q, %k: !kv, %v: !kv, %out: !q, %lse: !lse, %dout: !q) -> (!q, !kv, !kv) {

@@ -66,20 +66,6 @@ func.func @dropout(%q: !q, %k: !kv, %v: !kv, %o: !q) -> !q {
 
 !q = tensor<1x4x16x8xf32>
 !kv = tensor<1x2x16x8xf32>
-// Lengths count from the first key of the whole.
-shard.grid @grid(shape = 2)
-func.func @lengths(%q: !q, %k: !kv, %v: !kv, %o: !q, %n: tensor<1xi32>) -> !q {
-  %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
-  %k1 = shard.shard %k to %s annotate_for_users : !kv
-  // expected-error @+1 {{expected no lengths beside sharded rows or keys, found them}}
-  %r = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) kv_lengths(%n : tensor<1xi32>) outs(%o : !q) -> !q
-  return %r : !q
-}
-
-// -----
-
-!q = tensor<1x4x16x8xf32>
-!kv = tensor<1x2x16x8xf32>
 // The sink would count on every device.
 shard.grid @grid(shape = 2)
 func.func @sink(%q: !q, %k: !kv, %v: !kv, %o: !q, %sink: tensor<4xf32>) -> !q {

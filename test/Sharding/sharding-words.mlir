@@ -139,3 +139,25 @@ func.func @columns(%q: !q, %k: !q, %v: !q, %o: !q) -> !q {
   %r = attn.sdpa ins(%q, %k, %v1 : !q, !q, !q) outs(%o : !q) -> !q
   return %r : !q
 }
+
+// -----
+
+// What a device has of the lengths: min(max(n - first key, 0), keys). The diagonal ends where those of the whole do.
+shard.grid @grid(shape = 2)
+!q = tensor<1x4x16x8xf32>
+// CHECK-LABEL: func.func @key_lengths
+//  CHECK-SAME: %[[N:[a-z0-9]*]]: tensor<1xi64>
+//       CHECK: %[[KEY:.*]] = arith.muli %{{.*}}, %c8
+//       CHECK: %[[ALL:.*]] = arith.minsi %{{.*}}, %{{.*}} : tensor<1xi64>
+//       CHECK: arith.trunci %[[ALL]] : tensor<1xi64> to tensor<1xi32>
+//       CHECK: %[[BEHIND:.*]] = arith.subi %[[N]], %{{.*}} : tensor<1xi64>
+//       CHECK: arith.maxsi %[[BEHIND]]
+//       CHECK: %[[LENGTHS:.*]] = arith.minsi
+//       CHECK: attn.sdpa {{.*}} kv_lengths(%[[LENGTHS]] : tensor<1xi64>) causal_offset(%{{.*}} : tensor<1xi32>)
+func.func @key_lengths(%n: tensor<1xi64>, %q: !q, %k: !q, %v: !q, %o: !q) -> !q {
+  %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
+  %k1 = shard.shard %k to %s annotate_for_users : !q
+  %r = attn.sdpa ins(%q, %k1, %v : !q, !q, !q) kv_lengths(%n : tensor<1xi64>) outs(%o : !q)
+      {causal = #attn.causal<bottom_right>} -> !q
+  return %r : !q
+}

@@ -43,7 +43,8 @@ func.func @rows(%q: tensor<2x8x256x64xf32>, %k: tensor<2x4x256x64xf32>, %v: tens
 // A window without causal, whose diagonal ends at the bottom right of the whole: 203 - 112 lies before the rows.
 shard.grid @grid(shape = 4)
 // CHECK-LABEL: func.func @window
-//       CHECK: arith.addi %{{.*}}, %c91
+//       CHECK: %[[BEHIND:.*]] = arith.constant dense<91> : tensor<1xi32>
+//       CHECK: arith.addi %{{.*}}, %[[BEHIND]]
 //       CHECK: attn.sdpa {{.*}} causal_offset(%{{.*}} : tensor<1xi32>)
 //  CHECK-SAME: align = #attn.causal<offset>
 func.func @window(%q: tensor<1x8x112x64xf32>, %k: tensor<1x4x203x64xf32>, %v: tensor<1x4x203x64xf32>,

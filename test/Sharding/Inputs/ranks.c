@@ -1,4 +1,5 @@
 /* Calls the kernels of mpi.mlir on 4 ranks, each with its part, and compares with those of one process. */
+#include "padded.h"
 #include "whole.h"
 #include <math.h>
 #include <mpi.h>
@@ -9,6 +10,10 @@
 void heads(const float *q, const float *k, const float *v, float *out);
 void rows(const float *q, const float *k, const float *v, float *out);
 void keys(const float *q, const float *k, const float *v, float *out, float *lse);
+void row_lengths(const float *q, const float *k, const float *v, const int32_t *q_lengths, const int32_t *kv_lengths,
+                 float *out);
+void key_lengths(const float *q, const float *k, const float *v, const int32_t *q_lengths, const int32_t *kv_lengths,
+                 float *out);
 void row_gradients(const float *q, const float *k, const float *v, const float *out, const float *lse,
                    const float *dout, float *dq, float *dk, float *dv);
 void key_gradients(const float *q, const float *k, const float *v, const float *out, const float *lse,
@@ -57,6 +62,15 @@ int main(int argc, char **argv) {
   errors[1] = compare(found, part(out, HQ, D), QN / RANKS);
   keys(q, part(k, HKV, D), part(v, HKV, D), found, found_lse);
   errors[2] = compare(found, out, QN), errors[3] = compare(found_lse, lse, HQ * S);
+  /* 19 queries at the end of 41 keys: ranks 2 and 3 have no query, rank 3 has no key. */
+  static float padded_out[QN];
+  int32_t queries = 19, keys_in_use = 41;
+  padded(q, k, v, &queries, &keys_in_use, padded_out, lse);
+  row_lengths(part(q, HQ, D), k, v, &queries, &keys_in_use, found);
+  errors[10] = compare(found, part(padded_out, HQ, D), QN / RANKS);
+  key_lengths(q, part(k, HKV, D), part(v, HKV, D), &queries, &keys_in_use, found);
+  errors[11] = compare(found, padded_out, QN);
+  sdpa_forward(q, k, v, out, lse, row_max, log_sum);
   row_gradients(part(q, HQ, D), k, v, part(out, HQ, D), part(lse, HQ, 1), part(dout, HQ, D), found, found_dk, found_dv);
   errors[4] = compare(found, part(dq, HQ, D), QN / RANKS);
   errors[5] = compare(found_dk, dk, KN), errors[6] = compare(found_dv, dv, KN);
@@ -68,6 +82,7 @@ int main(int argc, char **argv) {
     const char *is = failed ? "wrong" : "ok";
     printf("heads: out %.1e: %s\nrows: out %.1e: %s\nkeys: out %.1e, lse %.1e: %s\n", errors[0], is, errors[1], is,
            errors[2], errors[3], is);
+    printf("lengths: rows %.1e, keys %.1e: %s\n", errors[10], errors[11], is);
     printf("gradients by rows: dq %.1e, dk %.1e, dv %.1e: %s\n", errors[4], errors[5], errors[6], is);
     printf("gradients by keys: dq %.1e, dk %.1e, dv %.1e: %s\n", errors[7], errors[8], errors[9], is);
   }
