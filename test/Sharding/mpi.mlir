@@ -15,12 +15,13 @@
 // RUN: clang -c -O2 -march=native -Wno-override-module %t/kernels.ll -o %t/kernels.o
 // RUN: attnc --problem="hq8 hkv4 sq64 sk64 d16 causal=top_left out=lse grad=q,k,v" --parallel=none -o %t/whole.o --header=%t/whole.h
 // RUN: attnc --problem="hq8 hkv4 sq64 sk64 d16 causal=bottom_right q_lengths kv_lengths out=lse" --name=padded --parallel=none -o %t/padded.o --header=%t/padded.h
-// RUN: mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror %attn_cflags -I%t %S/Inputs/ranks.c %t/kernels.o %t/whole.o %t/padded.o -L%libdir -lattn_runtime -Wl,-rpath,%libdir -lm -o %t/ranks
+// RUN: attnc --problem="hq8 hkv4 sq64 sk64 d16 kv_lengths" --name=short_keys --parallel=none -o %t/short_keys.o --header=%t/short_keys.h
+// RUN: mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror %attn_cflags -I%t %S/Inputs/ranks.c %t/kernels.o %t/whole.o %t/padded.o %t/short_keys.o -L%libdir -lattn_runtime -Wl,-rpath,%libdir -lm -o %t/ranks
 // RUN: %mpirun 4 %t/ranks | FileCheck %s
 // CHECK: heads: out {{.*}}: ok
 // CHECK: rows: out {{.*}}: ok
 // CHECK: keys: out {{.*}}, lse {{.*}}: ok
-// CHECK: lengths: rows {{.*}}, keys {{.*}}: ok
+// CHECK: lengths: rows {{.*}}, keys {{.*}}, keys without a diagonal {{.*}}: ok
 // CHECK: gradients by rows: dq {{.*}}, dk {{.*}}, dv {{.*}}: ok
 // CHECK: gradients by keys: dq {{.*}}, dk {{.*}}, dv {{.*}}: ok
 !q = tensor<1x8x64x16xf32>
@@ -69,6 +70,14 @@ func.func @key_lengths(%q: !q, %k: !kv, %v: !kv, %nq: tensor<1xi32>, %nk: tensor
   %o = tensor.empty() : !q
   %r = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) q_lengths(%nq : tensor<1xi32>) kv_lengths(%nk : tensor<1xi32>)
       outs(%o : !q) {causal = #attn.causal<bottom_right>} -> !q
+  return %r : !q
+}
+
+func.func @key_lengths_alone(%q: !q, %k: !kv, %v: !kv, %nk: tensor<1xi32>) -> !q {
+  %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
+  %k1 = shard.shard %k to %s annotate_for_users : !kv
+  %o = tensor.empty() : !q
+  %r = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) kv_lengths(%nk : tensor<1xi32>) outs(%o : !q) -> !q
   return %r : !q
 }
 

@@ -1,5 +1,6 @@
 /* Calls the kernels of mpi.mlir on 4 ranks, each with its part, and compares with those of one process. */
 #include "padded.h"
+#include "short_keys.h"
 #include "whole.h"
 #include <math.h>
 #include <mpi.h>
@@ -14,6 +15,7 @@ void row_lengths(const float *q, const float *k, const float *v, const int32_t *
                  float *out);
 void key_lengths(const float *q, const float *k, const float *v, const int32_t *q_lengths, const int32_t *kv_lengths,
                  float *out);
+void key_lengths_alone(const float *q, const float *k, const float *v, const int32_t *kv_lengths, float *out);
 void row_gradients(const float *q, const float *k, const float *v, const float *out, const float *lse,
                    const float *dout, float *dq, float *dk, float *dv);
 void key_gradients(const float *q, const float *k, const float *v, const float *out, const float *lse,
@@ -53,7 +55,7 @@ int main(int argc, char **argv) {
   draw(q, QN, 1), draw(k, KN, 2), draw(v, KN, 3), draw(dout, QN, 4);
   sdpa_forward(q, k, v, out, lse, row_max, log_sum);
   sdpa_backward(q, k, v, out, row_max, log_sum, dout, zero, dq, dk, dv);
-  double errors[12];
+  double errors[13];
 
   int heads_first = rank * QN / RANKS, kv_first = rank * KN / RANKS;
   heads(q + heads_first, k + kv_first, v + kv_first, found);
@@ -70,6 +72,9 @@ int main(int argc, char **argv) {
   errors[10] = compare(found, part(padded_out, HQ, D), QN / RANKS);
   key_lengths(q, part(k, HKV, D), part(v, HKV, D), &queries, &keys_in_use, found);
   errors[11] = compare(found, padded_out, QN);
+  short_keys(q, k, v, &keys_in_use, padded_out);
+  key_lengths_alone(q, part(k, HKV, D), part(v, HKV, D), &keys_in_use, found);
+  errors[12] = compare(found, padded_out, QN);
   sdpa_forward(q, k, v, out, lse, row_max, log_sum);
   row_gradients(part(q, HQ, D), k, v, part(out, HQ, D), part(lse, HQ, 1), part(dout, HQ, D), found, found_dk, found_dv);
   errors[4] = compare(found, part(dq, HQ, D), QN / RANKS);
@@ -82,7 +87,7 @@ int main(int argc, char **argv) {
     const char *is = failed ? "wrong" : "ok";
     printf("heads: out %.1e: %s\nrows: out %.1e: %s\nkeys: out %.1e, lse %.1e: %s\n", errors[0], is, errors[1], is,
            errors[2], errors[3], is);
-    printf("lengths: rows %.1e, keys %.1e: %s\n", errors[10], errors[11], is);
+    printf("lengths: rows %.1e, keys %.1e, keys without a diagonal %.1e: %s\n", errors[10], errors[11], errors[12], is);
     printf("gradients by rows: dq %.1e, dk %.1e, dv %.1e: %s\n", errors[4], errors[5], errors[6], is);
     printf("gradients by keys: dq %.1e, dk %.1e, dv %.1e: %s\n", errors[7], errors[8], errors[9], is);
   }
