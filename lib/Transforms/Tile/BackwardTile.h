@@ -57,8 +57,12 @@ struct TaskShape : BackwardShape {
   mutable CaptureSums captures;
   /// That something reads, in the order of the step's results, in front of those of captures: the names of the sums.
   llvm::SmallVector<llvm::StringRef> gradients;
-  bool testsTiles; ///< partial ones: the predicate has conjuncts of which no ranges tell where they hold
+  BlockMap blockMap; ///< the kinds of its tiles, where no ranges tell them
 };
+/// True where the predicate has conjuncts of which no ranges tell where they hold.
+bool asksForBlockMap(BackwardStepOp step);
+/// The map of a step that asks for one (BlockMap.cpp), in front of its tasks.
+BlockMap createBlockMap(mlir::OpBuilder &b, const TaskShape &s);
 
 /// Positions [first, end) of queries or keys.
 struct PositionRange {
