@@ -177,7 +177,10 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
   BackwardStepOp tiled = createBackwardTile(b, s, tiles, ArrayRef(sums).drop_front(s.gradients.size()), transposed);
   if (isPartial) {
     cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
-    buildPanelRanges(b, s, at, tiled);
+    if (s.blockMap.kinds)
+      buildMappedRanges(b, s, at, tiled);
+    else
+      buildPanelRanges(b, s, at, tiled);
   }
   cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);
   cloneRegion(b, s, at, s.step.getScoreGrad(), tiled.getScoreGrad(), tiled);
@@ -191,13 +194,7 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
 
 /// A tile of the map: none of an empty one, without the predicate of a full one.
 static TileState createMappedStep(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
-  auto getTile = [&](unsigned position, int64_t size) {
-    return toValue(
-        b, s.loc,
-        affine::makeComposedFoldedAffineApply(b, s.loc, b.getAffineDimExpr(0).floorDiv(size), {at.offsets[position]}));
-  };
-  Value kind = getKindOfTile(b, s.loc, s.blockMap, at, getTile(s.queryPos(), s.schedule.getQueryTile()),
-                             getTile(s.keyPos(), s.schedule.getKeyTile()));
+  Value kind = getKindOfTile(b, s, at);
   return createStepOfKind(b, s.loc, kind, /*isDense=*/s.step.getBias() || s.step.getMask(), sums,
                           [&](bool isPartial) { return createStep(b, s, at, isPartial, sums); });
 }

@@ -19,6 +19,10 @@
 using namespace mlir;
 using namespace attn;
 
+/// Rows of a part of a tile of gradients, at most. Tiles are larger than those of the forward pass: without parts, more
+/// of them would be at the borders of what a mask keeps.
+static constexpr int64_t kMaxPartRows = 32;
+
 /// Query tile `tile` of the batch indices `batch`.
 using GetTileFn = llvm::function_ref<TilePosition(ValueRange batch, Value tile)>;
 
@@ -85,6 +89,8 @@ static BlockMap createKinds(OpBuilder &b, const StepShape &s, StepOp step, int64
       });
   insertInParallel(b, forall, filled[0], forall.getRegionIterArgs()[0], {origin, extent, unit});
   blockMap.kinds = forall.getResult(0);
+  blockMap.queryTile = queryTile;
+  blockMap.keyTile = keyTile;
   return blockMap;
 }
 
@@ -97,31 +103,101 @@ BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
                      [&](ValueRange batch, Value tile) { return getPrefillTile(b, s, batch, tile); });
 }
 
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// Rows of a part: the most of a divisor of the tile that is whole vectors.
+static int64_t getPartRows(int64_t queryTile, int64_t lanes) {
+  for (int64_t rows = kMaxPartRows; rows >= lanes; --rows)
+    if (queryTile % rows == 0 && rows % lanes == 0)
+      return rows;
+  return queryTile;
+}
+
 BlockMap attn::createBlockMap(OpBuilder &b, const TaskShape &s) {
   if (!asksForBlockMap(s.step))
     return {};
   Location loc = s.loc;
-  int64_t queryTile = s.schedule.getQueryTile();
+  auto schedule = cast<BackwardAttr>(s.schedule);
+  int64_t queryTile = schedule.getQueryTile(), keyTile = schedule.getKeyTile(), panel = schedule.getPanelKeys();
+  int64_t rows = getPartRows(queryTile, schedule.getLanes()), keys = keyTile % panel == 0 ? panel : keyTile;
   AffineExpr dim = b.getAffineDimExpr(0);
   Value sequences = s.step.getCuSeqlensQ();
   OpFoldResult numQueries = s.domainSizes[s.queryPos()];
   if (sequences)
     numQueries = getLongestSequence(b, loc, s.domainSizes[0],
                                     [&](Value batch) { return getSequenceLength(b, loc, sequences, batch); });
-  OpFoldResult queryTiles = affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(queryTile), {numQueries});
-  auto getTile = [&](ValueRange batch, Value tile) {
-    TilePosition at{{b, s.domainSizes, batch}, {}, tile, {}, {}, {}, {}};
-    at.firstQuery = affine::makeComposedAffineApply(b, loc, dim * queryTile, {OpFoldResult(tile)});
-    OpFoldResult rows =
+  // Whole tiles: parts behind the last row are empty.
+  OpFoldResult numParts =
+      affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(queryTile) * (queryTile / rows), {numQueries});
+  auto getPart = [&](ValueRange batch, Value part) {
+    TilePosition at{{b, s.domainSizes, batch}, {}, part, {}, {}, {}, {}};
+    at.firstQuery = affine::makeComposedAffineApply(b, loc, dim * rows, {OpFoldResult(part)});
+    OpFoldResult all =
         sequences ? OpFoldResult(getSequenceLength(b, loc, sequences, batch[0])) : s.domainSizes[s.queryPos()];
-    at.rows = getTileRows(b, loc, at.firstQuery, rows, queryTile);
-    at.endQuery = add(b, loc, at.firstQuery, toValue(b, loc, at.rows));
+    at.rows = clampedDifference(b, loc, toValue(b, loc, all), at.firstQuery, rows);
+    at.endQuery = min(b, loc, add(b, loc, at.firstQuery, index(b, loc, rows)), toValue(b, loc, all));
     at.offsets[s.queryPos()] = at.firstQuery;
     return at;
   };
-  return createKinds(b, s, s.step, queryTile, s.schedule.getKeyTile(), std::gcd(queryTile, s.schedule.getLanes()),
-                     queryTiles, getTile);
+  return createKinds(b, s, s.step, rows, keys, std::gcd(rows, schedule.getLanes()), numParts, getPart);
 }
+
+/// The part of the map that position `offset` lies in.
+static Value getPartIndex(OpBuilder &b, Location loc, OpFoldResult offset, int64_t size) {
+  return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).floorDiv(size), {offset}));
+}
+
+Value attn::getKindOfTile(OpBuilder &b, const TaskShape &s, const DomainTile &at) {
+  Location loc = s.loc;
+  const BlockMap &map = s.blockMap;
+  Value zero = index(b, loc, 0), firstRow = getPartIndex(b, loc, at.offsets[s.queryPos()], map.queryTile),
+        firstKey = getPartIndex(b, loc, at.offsets[s.keyPos()], map.keyTile);
+  auto count = [&](unsigned position, int64_t size) {
+    return divideUp(b, loc, toValue(b, loc, at.sizes[position]), index(b, loc, size));
+  };
+  Value rows = count(s.queryPos(), map.queryTile), keys = count(s.keyPos(), map.keyTile);
+  auto constant = [&](int8_t kind) -> Value { return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(kind)); };
+  Value empty = constant(kEmptyTile), partial = constant(kPartialTile), full = constant(kFullTile);
+  TileState extremes = createLoop(b, loc, zero, rows, 1, {empty, full}, [&](Value row, TileState outer) {
+    return createLoop(b, loc, zero, keys, 1, outer, [&](Value key, TileState inner) {
+      Value kind = getKindOfTile(b, loc, map, at, add(b, loc, firstRow, row), add(b, loc, firstKey, key));
+      return TileState{max(b, loc, inner[0], kind), min(b, loc, inner[1], kind)};
+    });
+  });
+  // The same kind for all parts, or partial.
+  Value isSame = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, extremes[0], extremes[1]);
+  return arith::SelectOp::create(b, loc, isSame, extremes[0], partial);
+}
+
+void attn::buildMappedRanges(OpBuilder &b, const TaskShape &s, const DomainTile &at, BackwardStepOp tiled) {
+  Location loc = s.loc;
+  const BlockMap &map = s.blockMap;
+  Value firstRow = getPartIndex(b, loc, at.offsets[s.queryPos()], map.queryTile),
+        firstKey = toValue(b, loc, at.offsets[s.keyPos()]);
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&tiled.getQueryRanges());
+  Value key = IndexOp::create(b, loc, b.getIndexType(), IndexKind::FirstKey);
+  Value part = divide(b, loc, add(b, loc, key, firstKey), index(b, loc, map.keyTile));
+  Value zero = index(b, loc, 0), empty = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(kEmptyTile));
+  int64_t queryTile = s.schedule.getQueryTile();
+  SmallVector<Value> isVisited;
+  for (int64_t row = 0; row < queryTile / map.queryTile; ++row) {
+    Value kind = getKindOfTile(b, loc, map, at, add(b, loc, firstRow, index(b, loc, row)), part);
+    isVisited.push_back(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, kind, empty));
+  }
+  Value lower = index(b, loc, queryTile), upper = zero;
+  for (auto [row, visits] : llvm::enumerate(isVisited))
+    upper = arith::SelectOp::create(b, loc, visits, index(b, loc, (row + 1) * map.queryTile), upper);
+  for (auto [row, visits] : llvm::reverse(llvm::enumerate(isVisited)))
+    lower = arith::SelectOp::create(b, loc, visits, index(b, loc, row * map.queryTile), lower);
+  YieldOp::create(b, loc, ValueRange{lower, upper, zero, zero});
+}
+
+//===----------------------------------------------------------------------===//
+// Its parts
+//===----------------------------------------------------------------------===//
 
 Value attn::getKindOfTile(OpBuilder &b, Location loc, const BlockMap &blockMap, const DomainTile &at, Value queryTile,
                           Value keyTile) {

@@ -76,7 +76,10 @@ struct ColumnRanges;
 struct BlockMap {
   mlir::Value kinds; ///< null if there is none
   bool byBatch = false, byHead = false;
+  int64_t queryTile = 0, keyTile = 0; ///< positions that an element tells of
 };
+/// Results of attn.classify_tile.
+constexpr int8_t kEmptyTile = 0, kPartialTile = 1, kFullTile = 2;
 
 inline int64_t getQueryTile(const TileShape &s) { return s.schedule.getQueryTile(); }
 inline int64_t getKeyTile(const TileShape &s) { return s.schedule.getKeyTile(); }
