@@ -112,21 +112,25 @@ func.func @query_alone(%q: tensor<2x4x300x32xbf16>, %k: tensor<2x2x300x32xbf16>,
   return %r#0 : tensor<2x4x300x32xbf16>
 }
 
-// Of a predicate that no range tells, each tile is evaluated first: one that keeps no key is skipped, one that keeps all
-// has no predicate. What ranges do tell of it is not evaluated.
+// Of a predicate that no range tells, a map of the tiles of all heads is made in front of the tasks: a tile that keeps no
+// key is skipped, one that keeps all has no predicate.
 // CHECK-LABEL: func @documents
-//       CHECK: %[[KIND:.*]] = attn.classify_tile
-//       CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %[[KIND]], %c0_i8
-//       CHECK: scf.if %[[EMPTY]]
-//  CHECK-NEXT:   scf.yield
-//       CHECK: else
-//       CHECK:   %[[FULL:.*]] = arith.cmpi eq, %[[KIND]], %c2_i8
-//       CHECK:   scf.if %[[FULL]]
-//       CHECK:     attn.backward_step
-//   CHECK-NOT:       mask_mod
+//       CHECK: %[[MAP:.*]] = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (1, 1, 4) shared_outs(%{{.*}} = %{{.*}}) -> (tensor<1x1x4x3xi8>)
+//       CHECK:   attn.classify_tile
+//       CHECK: scf.forall (%{{.*}}) in (4)
+//   CHECK-NOT:   attn.classify_tile
+//       CHECK:   %[[KIND:.*]] = tensor.extract %[[MAP]][%c0{{.*}}, %c0{{.*}}, %{{.*}}, %{{.*}}]
+//       CHECK:   %[[EMPTY:.*]] = arith.cmpi eq, %[[KIND]], %c0_i8
+//       CHECK:   scf.if %[[EMPTY]]
+//  CHECK-NEXT:     scf.yield
 //       CHECK:   else
-//       CHECK:     attn.backward_step
-//       CHECK:       mask_mod
+//       CHECK:     %[[FULL:.*]] = arith.cmpi eq, %[[KIND]], %c2_i8
+//       CHECK:     scf.if %[[FULL]]
+//       CHECK:       attn.backward_step
+//   CHECK-NOT:         mask_mod
+//       CHECK:     else
+//       CHECK:       attn.backward_step
+//       CHECK:         mask_mod
 func.func @documents(%q: tensor<4x300x32xf32>, %l: tensor<4x300xf32>, %documents: tensor<300xi32>)
     -> (tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>) {
   %e0 = tensor.empty() : tensor<4x300x32xf32>

@@ -52,6 +52,7 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     cases |= {"gradients": functools.partial(gradients, target, start)}
     cases |= {"bytes": functools.partial(bytes_of_keys, target)}
     cases |= {"positions": functools.partial(positions, target)}
+    cases |= {"captured masks": functools.partial(captured_masks, target)}
     cases |= {"heads side by side": functools.partial(heads_side_by_side, target)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
@@ -185,6 +186,17 @@ def positions(target):
         for name in test_positions.POSITIONS:
             kernel = attn.compile(test_positions.write(rows, name, dynamic=dynamic), target)
             kernel(*test_positions.inputs(rows), 2**40)
+
+
+def captured_masks(target):
+    """Arrays that end with the last row and the last key, neither of which ends a tile."""
+    shape = Shape(113, 203, 19, 12, hq=2, hkv=1)
+    kept = np.random.default_rng(2).random((113, 203)) < 0.5
+    rows, keys = np.arange(113, dtype=np.int32), np.arange(203)
+    for mask_mod in (lambda b, h, i, j: kept[i, j]), (lambda b, h, i, j: keys[j] <= rows[i]):
+        tensors, options = draw(shape), dict(mask_mod=mask_mod, target=target)
+        out, lse = attn.sdpa(*tensors, return_lse=True, **options)
+        attn.sdpa_backward(*tensors, out, lse, out, **options)
 
 
 def append(target, element):

@@ -56,9 +56,14 @@ TaskShape::TaskShape(OpBuilder &b, BackwardStepOp step) : BackwardShape(b, step)
       gradients.push_back(name);
   if (step.getDbias())
     gradients.push_back("dbias");
+  blockMap = createBlockMap(b, *this);
+}
+
+bool attn::asksForBlockMap(BackwardStepOp step) {
   Region ranges;
-  testsTiles = !step.getMaskMod().empty() &&
-               buildMaskRanges(b, step, step.getMaskMod(), RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
+  OpBuilder b(step);
+  return !step.getMaskMod().empty() &&
+         buildMaskRanges(b, step, step.getMaskMod(), RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
 }
 
 /// The keys that a query of `queries` visits: no others are read.
@@ -172,7 +177,10 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
   BackwardStepOp tiled = createBackwardTile(b, s, tiles, ArrayRef(sums).drop_front(s.gradients.size()), transposed);
   if (isPartial) {
     cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
-    buildPanelRanges(b, s, at, tiled);
+    if (s.blockMap.kinds)
+      buildMappedRanges(b, s, at, tiled);
+    else
+      buildPanelRanges(b, s, at, tiled);
   }
   cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);
   cloneRegion(b, s, at, s.step.getScoreGrad(), tiled.getScoreGrad(), tiled);
@@ -184,15 +192,20 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
   return sums;
 }
 
-/// A tile that is visited only if its predicate keeps a key, which is evaluated first; one that keeps all is full.
-static TileState createTestedStep(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
-  int64_t queryTile = s.schedule.getQueryTile();
-  auto classify = ClassifyTileOp::create(b, s.loc, b.getI8Type(), toValue(b, s.loc, at.sizes[s.queryPos()]),
-                                         toValue(b, s.loc, at.sizes[s.keyPos()]), queryTile,
-                                         std::gcd(queryTile, s.schedule.getLanes()));
-  cloneRegion(b, s, at, s.step.getMaskMod(), classify.getMaskMod(), classify);
-  return createStepOfKind(b, s.loc, classify, /*isDense=*/s.step.getBias() || s.step.getMask(), sums,
+/// A tile of the map: none of an empty one, without the predicate of a full one.
+static TileState createMappedStep(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
+  Value kind = getKindOfTile(b, s, at);
+  return createStepOfKind(b, s.loc, kind, /*isDense=*/s.step.getBias() || s.step.getMask(), sums,
                           [&](bool isPartial) { return createStep(b, s, at, isPartial, sums); });
+}
+
+/// The start of the tile of the map that `first` lies in, or `first` where there is no map.
+static Value alignToMap(OpBuilder &b, const TaskShape &s, Value first, int64_t size) {
+  if (!s.blockMap.kinds)
+    return first;
+  return toValue(b, s.loc,
+                 affine::makeComposedFoldedAffineApply(b, s.loc, b.getAffineDimExpr(0).floorDiv(size) * size,
+                                                       {OpFoldResult(first)}));
 }
 
 /// The query tiles that the key tile visits.
@@ -204,8 +217,8 @@ static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTi
                                KeyTile tile = at;
                                tile.offsets[s.queryPos()] = query;
                                tile.sizes[s.queryPos()] = count;
-                               return isPartial && s.testsTiles ? createTestedStep(b, s, tile, carried)
-                                                                : createStep(b, s, tile, isPartial, carried);
+                               return isPartial && s.blockMap.kinds ? createMappedStep(b, s, tile, carried)
+                                                                    : createStep(b, s, tile, isPartial, carried);
                              });
   };
   PositionRange all{index(b, loc, 0), toValue(b, loc, at.task.numQueries)};
@@ -219,6 +232,7 @@ static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTi
     return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(b, s.step, at, op);
   });
   ColumnRanges ranges(b, loc, bounds, all.first, all.end);
+  ranges.lower = alignToMap(b, s, ranges.lower, s.schedule.getQueryTile());
   return createColumnTiles(b, loc, ranges, sums, tiles, [&](Value lower, Value upper, TileState state, Value &end) {
     end = ranges.endsPartial ? max(b, loc, lower, upper) : upper;
     return tiles(lower, end, /*isPartial=*/false, state);
@@ -330,6 +344,7 @@ TileState attn::accumulateTask(OpBuilder &b, const TaskShape &s, const Task &tas
   Location loc = s.loc;
   auto [lower, upper] = getVisitedKeys(b, s, task, {index(b, loc, 0), toValue(b, loc, task.numQueries)});
   int64_t keyTile = s.schedule.getKeyTile();
+  lower = alignToMap(b, s, lower, keyTile);
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
   bool isWhole = first && last && (*last - *first) % keyTile == 0 && (!task.keys || *first % keyTile == 0);
   if (task.keys) {

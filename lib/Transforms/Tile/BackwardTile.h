@@ -57,8 +57,16 @@ struct TaskShape : BackwardShape {
   mutable CaptureSums captures;
   /// That something reads, in the order of the step's results, in front of those of captures: the names of the sums.
   llvm::SmallVector<llvm::StringRef> gradients;
-  bool testsTiles; ///< partial ones: the predicate has conjuncts of which no ranges tell where they hold
+  BlockMap blockMap; ///< the kinds of parts of its tiles, where no ranges tell them: some rows by a panel of keys
 };
+/// True where the predicate has conjuncts of which no ranges tell where they hold.
+bool asksForBlockMap(BackwardStepOp step);
+/// The map of a step that asks for one (BlockMap.cpp), in front of its tasks.
+BlockMap createBlockMap(mlir::OpBuilder &b, const TaskShape &s);
+/// The kind of a whole tile, from those of its parts.
+mlir::Value getKindOfTile(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at);
+/// query_ranges of a tile, in its rows: of a panel of keys, from the first part that is not empty to the last one.
+void buildMappedRanges(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at, BackwardStepOp tiled);
 
 /// Positions [first, end) of queries or keys.
 struct PositionRange {

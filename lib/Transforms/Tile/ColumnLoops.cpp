@@ -41,11 +41,8 @@ TileState attn::createBranch(OpBuilder &b, Location loc, Value condition, functi
   return TileState(scf::IfOp::create(b, loc, condition, build(then), build(otherwise)).getResults());
 }
 
-/// Results of attn.classify_tile.
-enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
-
-static Value isOfKind(OpBuilder &b, Location loc, Value kind, TileKind expected) {
-  Value constant = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(static_cast<int8_t>(expected)));
+static Value isOfKind(OpBuilder &b, Location loc, Value kind, int8_t expected) {
+  Value constant = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(expected));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, kind, constant);
 }
 
@@ -54,13 +51,13 @@ TileState attn::createStepOfKind(OpBuilder &b, Location loc, Value kind, bool is
   auto visit = [&] {
     if (isDense)
       return step(/*isPartial=*/true);
-    Value isWhole = canBeFull ? canBeFull() : Value(), isFull = isOfKind(b, loc, kind, TileKind::Full);
+    Value isWhole = canBeFull ? canBeFull() : Value(), isFull = isOfKind(b, loc, kind, kFullTile);
     if (isWhole)
       isFull = arith::AndIOp::create(b, loc, isFull, isWhole);
     return createBranch(
         b, loc, isFull, [&] { return step(/*isPartial=*/false); }, [&] { return step(/*isPartial=*/true); });
   };
-  return createBranch(b, loc, isOfKind(b, loc, kind, TileKind::Empty), [&] { return state; }, visit);
+  return createBranch(b, loc, isOfKind(b, loc, kind, kEmptyTile), [&] { return state; }, visit);
 }
 
 TileState attn::createLoopOfTiles(OpBuilder &b, Location loc, int64_t size, Value lower, Value upper, TileState state,

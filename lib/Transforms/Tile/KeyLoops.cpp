@@ -123,10 +123,8 @@ static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TileP
   AffineExpr dim = b.getAffineDimExpr(0);
   lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
   return createLoop(b, loc, lower, upper, getKeyTile(s), state, [&](Value key, TileState carried) {
-    Value batch = blockMap.byBatch ? toValue(b, loc, at.offsets[0]) : index(b, loc, 0),
-          head = blockMap.byHead ? toValue(b, loc, at.offsets[s.numBatch - 1]) : index(b, loc, 0);
     Value keyTileIndex = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)), {OpFoldResult(key)});
-    Value kind = tensor::ExtractOp::create(b, loc, blockMap.kinds, ValueRange{batch, head, at.tile, keyTileIndex});
+    Value kind = getKindOfTile(b, loc, blockMap, at, at.tile, keyTileIndex);
     Value count =
         arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
     auto step = [&](bool isPartial) {
@@ -184,63 +182,4 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
       [&](Value first, Value last, TileState carried, Value &end) {
         return createWholeTiles(b, s, at, query, first, last, /*isPartial=*/false, carried, end);
       });
-}
-
-BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
-  BlockMap blockMap;
-  Location loc = s.step.getLoc();
-  // Without keys there is nothing to map; the few rows of a decode tile evaluate their predicate once anyway.
-  if (isDecode(s) || !s.step.getBlockMap() || s.step.getMaskMod().empty() ||
-      isConstantIntValue(s.domainSizes[s.keyPos()], 0))
-    return blockMap;
-  s.step.getMaskMod().walk([&](IndexOp op) {
-    blockMap.byBatch |= op.getKind() == IndexKind::Batch && s.numBatch > 1;
-    blockMap.byHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead ||
-                       (op.getKind() == IndexKind::Batch && s.numBatch == 1);
-  });
-  AffineExpr dim = b.getAffineDimExpr(0);
-  OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
-  OpFoldResult keyTiles =
-      affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(getKeyTile(s)), {s.domainSizes[s.keyPos()]});
-  SmallVector<OpFoldResult> shape = {blockMap.byBatch ? s.domainSizes[0] : one,
-                                     blockMap.byHead ? s.domainSizes[s.numBatch - 1] : one, getNumQueryTiles(b, s),
-                                     keyTiles};
-  Value init = tensor::EmptyOp::create(b, loc, shape, b.getI8Type());
-  auto forall = scf::ForallOp::create(b, loc, ArrayRef(shape).drop_back(), init, std::nullopt);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(forall.getBody());
-    SmallVector<Value> ivs = forall.getInductionVars();
-    // The map knows (batch, head); the domain may have further batch dimensions, which no predicate knows.
-    SmallVector<Value> batch(s.numBatch, index(b, loc, 0));
-    if (blockMap.byBatch)
-      batch.front() = ivs[0];
-    if (blockMap.byHead)
-      batch.back() = ivs[1];
-    TilePosition tile = getPrefillTile(b, s, batch, ivs[2]);
-    SmallVector<OpFoldResult> origin = {ivs[0], ivs[1], ivs[2], zero}, extent = {one, one, one, keyTiles};
-    SmallVector<OpFoldResult> unit(4, one);
-    Value row = tensor::ExtractSliceOp::create(b, loc, forall.getRegionIterArgs()[0], origin, extent, unit);
-    Value numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]), kept = row;
-    auto loop = scf::ForOp::create(
-        b, loc, index(b, loc, 0), toValue(b, loc, keyTiles), index(b, loc, 1), kept,
-        [&](OpBuilder &nested, Location, Value keyTileIndex, ValueRange carried) {
-          OpBuilder::InsertionGuard inside(b);
-          b.setInsertionPointToEnd(nested.getInsertionBlock());
-          Value key = affine::makeComposedAffineApply(b, loc, dim * getKeyTile(s), {OpFoldResult(keyTileIndex)});
-          Value count = clampedDifference(b, loc, numKeys, key, getKeyTile(s));
-          TilePosition at = tile;
-          at.offsets[s.keyPos()] = key;
-          auto classify = ClassifyTileOp::create(b, loc, b.getI8Type(), toValue(b, loc, at.rows), count,
-                                                 getQueryTile(s), s.schedule.getLanes());
-          cloneRegion(b, s, at, s.step.getMaskMod(), classify.getMaskMod(), classify);
-          Value next =
-              tensor::InsertOp::create(b, loc, classify, carried[0],
-                                       ValueRange{index(b, loc, 0), index(b, loc, 0), index(b, loc, 0), keyTileIndex});
-          scf::YieldOp::create(b, loc, next);
-        });
-    insertInParallel(b, forall, loop.getResult(0), forall.getRegionIterArgs()[0], {origin, extent, unit});
-  }
-  blockMap.kinds = forall.getResult(0);
-  return blockMap;
 }

@@ -187,8 +187,9 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
     return failure();
   rewriter.setInsertionPoint(step);
   emitRemark(step, RemarkOutcome::Passed, "tiled")
-      << llvm::formatv("gradients in tiles of {0} queries and {1} keys", step.getSchedule()->getQueryTile(),
-                       step.getSchedule()->getKeyTile())
+      << llvm::formatv("gradients in tiles of {0} queries and {1} keys{2}", step.getSchedule()->getQueryTile(),
+                       step.getSchedule()->getKeyTile(),
+                       asksForBlockMap(step) ? "; a block map, made at run time, says which are visited" : "")
              .str();
   if (step->use_empty() || llvm::is_contained(ArrayRef(getStaticDomain(step)), 0)) { // nothing is added to
     rewriter.replaceOp(step, cast<DestinationStyleOpInterface>(*step).getDpsInits());

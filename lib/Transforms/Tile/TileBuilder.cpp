@@ -135,6 +135,14 @@ Value attn::getSequenceLength(OpBuilder &b, Location loc, Value sequences, Value
   return arith::SubIOp::create(b, loc, end, start);
 }
 
+Value attn::getLongestSequence(OpBuilder &b, Location loc, OpFoldResult count, function_ref<Value(Value)> getRows) {
+  return createLoop(b, loc, index(b, loc, 0), toValue(b, loc, count), 1, {index(b, loc, 0)},
+                    [&](Value batch, TileState longest) {
+                      return TileState{arith::MaxSIOp::create(b, loc, longest[0], getRows(batch))};
+                    })
+      .front();
+}
+
 /// The rows of a packed sequence that the step takes: none where they are too few.
 static Value getSequenceRows(OpBuilder &b, const TileShape &s, Value sequences, Value batch) {
   Location loc = s.step.getLoc();
@@ -166,18 +174,9 @@ OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
   OpFoldResult numQueries = s.domainSizes[s.queryPos()];
   // A GPU's host cannot read where sequences begin: there are tiles for the longest that all rows could make, and
   // those without rows have nothing to do.
-  if (Value sequences = isGpu(s) ? Value() : getPackedSequences(s.step)) {
-    // The longest sequence.
-    auto loop = scf::ForOp::create(b, loc, index(b, loc, 0), toValue(b, loc, s.domainSizes[0]), index(b, loc, 1),
-                                   index(b, loc, 0), [&](OpBuilder &nested, Location, Value batch, ValueRange longest) {
-                                     OpBuilder::InsertionGuard guard(b);
-                                     b.setInsertionPointToEnd(nested.getInsertionBlock());
-                                     Value length = getSequenceRows(b, s, sequences, batch);
-                                     Value next = arith::MaxSIOp::create(b, loc, longest[0], length);
-                                     scf::YieldOp::create(b, loc, next);
-                                   });
-    numQueries = loop.getResult(0);
-  }
+  if (Value sequences = isGpu(s) ? Value() : getPackedSequences(s.step))
+    numQueries = getLongestSequence(b, loc, s.domainSizes[0],
+                                    [&](Value batch) { return getSequenceRows(b, s, sequences, batch); });
   return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(getQueryTile(s)), {numQueries});
 }
 

@@ -76,7 +76,10 @@ struct ColumnRanges;
 struct BlockMap {
   mlir::Value kinds; ///< null if there is none
   bool byBatch = false, byHead = false;
+  int64_t queryTile = 0, keyTile = 0; ///< positions that an element tells of
 };
+/// Results of attn.classify_tile.
+constexpr int8_t kEmptyTile = 0, kPartialTile = 1, kFullTile = 2;
 
 inline int64_t getQueryTile(const TileShape &s) { return s.schedule.getQueryTile(); }
 inline int64_t getKeyTile(const TileShape &s) { return s.schedule.getKeyTile(); }
@@ -99,7 +102,11 @@ bool usesPairs(const TileShape &s);
 int64_t getSharingHeads(mlir::AffineMap map, unsigned head);
 /// The number of query tiles of a batch index, at most; built in front of the parallel loop.
 mlir::OpFoldResult getNumQueryTiles(mlir::OpBuilder &b, const TileShape &s);
+/// The map of a step that asks for one (BlockMap.cpp), in front of its loops.
 BlockMap createBlockMap(mlir::OpBuilder &b, const TileShape &s);
+/// What the map says of tile (`queryTile`, `keyTile`) of the batch indices of `at`.
+mlir::Value getKindOfTile(mlir::OpBuilder &b, mlir::Location loc, const BlockMap &blockMap, const DomainTile &at,
+                          mlir::Value queryTile, mlir::Value keyTile);
 
 /// Query tile `tile` of the batch indices `batch`.
 TilePosition getPrefillTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value tile);
@@ -287,6 +294,9 @@ mlir::OpFoldResult getTileRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Val
 /// The first row of packed sequence `batch`, and how many rows it has.
 mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
 mlir::Value getSequenceLength(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
+/// The rows of the longest of `count` packed sequences.
+mlir::Value getLongestSequence(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult count,
+                               llvm::function_ref<mlir::Value(mlir::Value batch)> getRows);
 
 /// The decode tiles of an online form (TileDecode.cpp); returns what replaces the results of finalize.
 llvm::SmallVector<mlir::Value> createDecodeTiles(mlir::RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
