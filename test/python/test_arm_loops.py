@@ -56,7 +56,7 @@ def test_sve_has_no_lanes_to_take() -> None:
 
 @pytest.mark.parametrize(("target", "products", "most"), [("neoverse-n1", 5, 4), ("neoverse-v2", 2, 2)])
 def test_powers(target: str, products: int, most: int) -> None:
-    """2^x by a polynomial of degree 5 with three copies; by a table, of degree 2 with one copy."""
+    """2^x by a polynomial of degree 5 with three copies; by a table, of degree 2 with one copy; below, one maximum."""
     exponentials = [
         body
         for body in find_loops("hq4 sq960 d64", target)
@@ -66,6 +66,8 @@ def test_powers(target: str, products: int, most: int) -> None:
     vectors = count(body, re.compile(r"^shl v\d+\.4s, v\d+\.4s, #23|^fexpa"))
     assert count(body, re.compile(r"^fml[as] |^fmad|^fmla")) == products * vectors
     assert count(body, re.compile(r"^mov v|^fmov v|^mov z|^movprfx")) <= most * vectors
+    assert count(body, re.compile(r"^fmax v")) == vectors
+    assert count(body, re.compile(r"^(fcm|cm|fac|bif|bit|bsl|csel|sel)")) == 0
 
 
 def test_pairs_are_matrices() -> None:
