@@ -1,6 +1,6 @@
 # Run with -P: compiles the C file SOURCE to LLVM bitcode without any attribute that names a processor, so that it takes
 # on the target of the kernel it is linked into, and writes its bytes to BYTES as the initialisers of a char array. The
-# code is for the Linux ABI of ARCHITECTURE, whose C library need not be installed: its few declarations are among
+# code is for the ABI of TRIPLE, whose C library need not be installed: its few declarations are among
 # INCLUDES (runtime/include).
 
 function(run)
@@ -11,7 +11,12 @@ function(run)
 endfunction()
 
 list(TRANSFORM INCLUDES PREPEND -I)
-run(${CLANG} --target=${ARCHITECTURE}-unknown-linux-gnu -nostdlibinc -std=c11 -O2 -fPIC -Qn -U_FORTIFY_SOURCE -fno-stack-protector -fno-asynchronous-unwind-tables
+# Code of Windows has no other form.
+set(position -fPIC)
+if(TRIPLE MATCHES windows)
+  set(position)
+endif()
+run(${CLANG} --target=${TRIPLE} -nostdlibinc -std=c11 -O2 ${position} -Qn -U_FORTIFY_SOURCE -fno-stack-protector -fno-asynchronous-unwind-tables
   -fvisibility=hidden ${INCLUDES} -S -emit-llvm ${SOURCE} -o ${BITCODE}.ll)
 file(READ ${BITCODE}.ll text)
 string(REGEX REPLACE "\"(target-cpu|target-features|tune-cpu)\"=\"[^\"]*\" ?" "" text "${text}")
@@ -19,7 +24,7 @@ string(REGEX REPLACE "\"(target-cpu|target-features|tune-cpu)\"=\"[^\"]*\" ?" ""
 get_filename_component(name ${SOURCE} NAME)
 string(REGEX REPLACE "source_filename = \"[^\"]*\"" "source_filename = \"${name}\"" text "${text}")
 file(WRITE ${BITCODE}.ll "${text}")
-run(${CLANG} --target=${ARCHITECTURE}-unknown-linux-gnu -x ir -Xclang -disable-llvm-passes -c -emit-llvm ${BITCODE}.ll -o ${BITCODE})
+run(${CLANG} --target=${TRIPLE} -x ir -Xclang -disable-llvm-passes -c -emit-llvm ${BITCODE}.ll -o ${BITCODE})
 
 file(READ ${BITCODE} bytes HEX)
 string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")

@@ -4,7 +4,8 @@
  * instruction is used only if both have it. Linux also grants the registers of tiles to processes that ask for them,
  * or refuses (Documentation/arch/x86/xstate.rst): without permission the first instruction of tiles is illegal.
  * On 64-bit Arm, where CPUID's like is the system's alone, Linux says what a process may use in its auxiliary vector
- * (Documentation/arch/arm64/elf_hwcaps.rst), and prctl the length of its SVE registers.
+ * (Documentation/arch/arm64/elf_hwcaps.rst), and prctl the length of its SVE registers; macOS says it by sysctlbyname,
+ * Windows by IsProcessorFeaturePresent.
  * Built twice, as CheckArguments.c is. The only state is one integer of the object; every thread that finds it unset
  * computes the same value.
  *
@@ -17,13 +18,11 @@
 #include "attn-c/attn_dispatch.h"
 
 #if defined(__aarch64__)
-/* Where the auxiliary vector has a feature; LENGTH: the length of SVE registers, of which `bit` is the vectors of 128
- * bits. */
-typedef enum Place { HWCAP, HWCAP2, LENGTH } Place;
+#include "ArmSystem.h"
 
 typedef struct Feature {
   char name[20]; /* in place: a table of pointers would need relocations */
-  uint8_t place, bit;
+  Question question;
 } Feature;
 #else
 typedef enum Register { EAX, EBX, ECX, EDX } Register;
@@ -42,7 +41,7 @@ typedef struct Feature {
 
 static const Feature features[] = {
 #if defined(__aarch64__)
-#define FEATURE(name, place, bit) {name, place, bit},
+#define FEATURE(name, place, bit, apple, windows) {name, QUESTION(place, bit, apple, windows)},
 #include "ArmFeatures.inc"
 #else
 #define FEATURE(name, leaf, subleaf, reg, bit, state) {name, leaf, subleaf, reg, bit, state},
@@ -61,19 +60,12 @@ int32_t attn_find_feature(const char *name) {
 }
 
 #if defined(__aarch64__)
-/* Of HWCAP. */
-#define SVE_BIT 22
-
 static void readFeatures(uint64_t found[ATTN_FEATURE_WORDS]) {
-  uint64_t words[] = {readAuxiliary(AUXILIARY_HWCAP), readAuxiliary(AUXILIARY_HWCAP2)};
-  uint32_t length = words[HWCAP] >> SVE_BIT & 1 ? readSveBytes() / 16 : 0;
+  System system = readSystem();
   for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)
     found[word] = 0;
-  for (int32_t i = 0; i < NUM_FEATURES; ++i) {
-    const Feature *feature = &features[i];
-    int isThere = feature->place == LENGTH ? length == feature->bit : words[feature->place] >> feature->bit & 1;
-    found[i / 64] |= (uint64_t)isThere << i % 64;
-  }
+  for (int32_t i = 0; i < NUM_FEATURES; ++i)
+    found[i / 64] |= (uint64_t)isThere(&system, &features[i].question) << i % 64;
 }
 
 /* Nothing needs to be asked for. */

@@ -10,7 +10,9 @@
 
 #include <stdint.h>
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) && (defined(__APPLE__) || defined(_WIN32))
+/* Nothing: ArmSystem.h asks the system. */
+#elif defined(__aarch64__)
 /* Of the C library, as sys/auxv.h declares it. */
 unsigned long getauxval(unsigned long type);
 

@@ -9,7 +9,7 @@ RUN lines find attn-opt, attnc, FileCheck, not, split-file and mlir-opt by name.
   %source          the root of the source tree
   %mpirun N        starts N processes of a program on this machine
 Features: x86-64-v2, x86-64-v3, x86-64-v4, amx (what this processor runs), ptxas, cuda, python, asan, mpi (Open MPI's
-mpicc and mpirun, which scripts/setup.sh --mpi installs).
+mpicc and mpirun, which scripts/setup.sh --mpi installs), lld (its linkers for macOS and Windows).
 """
 
 import ctypes
@@ -69,6 +69,8 @@ def runs(needed):
 config.available_features |= {level for level, needed in LEVELS.items() if runs(needed)}
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
+if all(shutil.which(name, path=config.environment["PATH"]) for name in ("ld64.lld", "lld-link")):
+    config.available_features.add("lld")
 if shutil.which("mpicc") and shutil.which("mpirun"):
     config.available_features.add("mpi")
 if os.path.exists("/dev/nvidiactl"):

@@ -24,12 +24,14 @@
 
 using namespace llvm;
 
+#if defined(__x86_64__)
 // Functions of libgcc that code for a processor without f16 calls. Only their addresses are used.
 extern "C" {
 void __extendhfsf2();
 void __truncdfhf2();
 void __truncsfhf2();
 }
+#endif
 
 namespace attn {
 
@@ -40,9 +42,11 @@ static constexpr StringLiteral kQuickPasses =
 static void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    InitializeNativeTarget();
-    InitializeNativeTargetAsmPrinter();
-    InitializeNativeTargetAsmParser();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
@@ -174,9 +178,11 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   define("attn_cuda_launch_persistent", &attn_cuda_launch_persistent);
   define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
   define("attn_cuda_copy_message", &attn_cuda_copy_message);
+#if defined(__x86_64__)
   define("__extendhfsf2", &__extendhfsf2);
   define("__truncdfhf2", &__truncdfhf2);
   define("__truncsfhf2", &__truncsfhf2);
+#endif
   if (Error error = library.define(orc::absoluteSymbols(std::move(runtime))))
     return error;
   auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());

@@ -8,17 +8,24 @@
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/Support/OutputFile.h"
 #include "lld/Common/Driver.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include <cmath>
 #include <dlfcn.h>
 #include <mutex>
 
 LLD_HAS_DRIVER(elf)
 
+#if defined(__x86_64__)
 // Only its address is used.
 extern "C" void __truncsfhf2();
+#endif
 
 using namespace llvm;
 
@@ -85,12 +92,71 @@ Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector
 
 Expected<std::string> linkAlone(StringRef object) { return linkFile(object, "o", {"-shared"}, {"-z", "noexecstack"}); }
 
-Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
+//===----------------------------------------------------------------------===//
+// Another architecture
+//===----------------------------------------------------------------------===//
+
+static bool isForeign(const TargetInfo &target) {
+  return !target.gpu && Triple(target.triple).getArch() != Triple(sys::getProcessTriple()).getArch();
+}
+
+/// What stands for a library that is not on this machine: one without symbols that has its name.
+static Expected<std::string> createStub(const TargetInfo &target, StringRef name) {
+  LLVMContext context;
+  Module module("stub", context);
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  Expected<std::string> object = emitFile(module, **machine, FileKind::Object);
+  if (!object)
+    return object.takeError();
+  return linkFile(*object, "o", {"-shared", "-soname", name.str()}, {});
+}
+
+static Expected<std::string> linkForeignLibrary(StringRef object, const TargetInfo &target, bool needsRuntime) {
+  if (!Triple(target.triple).isOSBinFormatELF())
+    return createStringError("expected Linux as the system of --emit=shared, found '" + target.name +
+                             "'; write --emit=obj, and link it there, as by clang -dynamiclib (macOS) or lld-link /dll "
+                             "(Windows)");
+  // A C library other than GNU's has no name that all systems agree on, and is in every process.
+  SmallVector<StringRef> names;
+  if (Triple(target.triple).isGNUEnvironment())
+    names = {"libm.so.6", "libc.so.6"};
+  if (needsRuntime)
+    names.push_back(kRuntimeLibrary);
+  std::vector<std::string> after = {"-z", "noexecstack", "--no-as-needed"};
+  SmallVector<std::unique_ptr<FileRemover>> removers;
+  for (StringRef name : names) {
+    Expected<std::string> stub = createStub(target, name);
+    SmallString<128> path;
+    if (!stub)
+      return stub.takeError();
+    if (std::error_code error = sys::fs::createTemporaryFile("attn", "so", path))
+      return createStringError(error, "cannot create a temporary file: " + error.message());
+    removers.push_back(std::make_unique<FileRemover>(path));
+    if (Error error = writeOutputFile(path, [&](raw_ostream &os) { os << *stub; }))
+      return error;
+    after.push_back(path.str().str());
+  }
+  if (needsRuntime)
+    after.insert(after.end(), {"-rpath", "$ORIGIN"});
+  return linkFile(object, "o", {"-shared"}, after);
+}
+
+Expected<std::string> linkSharedLibrary(StringRef object, const TargetInfo &target, bool needsRuntime) {
+  if (isForeign(target))
+    return linkForeignLibrary(object, target, needsRuntime);
   std::vector<std::string> after = {"--allow-shlib-undefined", "-z", "noexecstack"};
   // libm (a logarithm in lse) and libgcc (conversions of f16): the copies that this process uses. A program that loads
   // the library by dlopen need not link them.
   double (*logarithm)(double) = &std::log;
-  for (void *function : {reinterpret_cast<void *>(logarithm), reinterpret_cast<void *>(&__truncsfhf2)})
+  SmallVector<void *> functions = {reinterpret_cast<void *>(logarithm)};
+#if defined(__x86_64__)
+  functions.push_back(reinterpret_cast<void *>(&__truncsfhf2));
+#endif
+  for (void *function : functions)
     if (Dl_info info; dladdr(function, &info) && info.dli_fname)
       after.insert(after.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
   if (needsRuntime) {

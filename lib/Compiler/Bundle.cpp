@@ -17,6 +17,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
 #include <atomic>
 
 using namespace llvm;
@@ -129,6 +130,10 @@ static std::vector<Part> compileParts(ArrayRef<BundleSource> sources, ArrayRef<V
 
 Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants, const BundleOptions &options,
                                raw_ostream &diagnostics) {
+  if (const TargetInfo &target = variants.front().target; !target.gpu && !Triple(target.triple).isOSBinFormatELF())
+    return createStringError("expected Linux as the system of an object for several targets or of a library, which are "
+                             "merged as ELF, found '" +
+                             target.name + "'; compile each kernel for one target by a call of its own");
   std::vector<Part> parts = compileParts(sources, variants, options);
   Bundle bundle;
   std::vector<std::string> objects, entries;

@@ -14,6 +14,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
@@ -46,9 +47,9 @@ static constexpr StringLiteral kNeverUsedByArm[] = {
     "sel2", "sha2",    "sm4",   "spe",     "spe-eef", "specres2", "specrestrict", "ssbs",  "tlb-rmi",  "tracev8.4",
     "trbe", "uaops",   "vh",    "wfxt",    "xs"};
 
-/// Features of 64-bit Arm in the numbering of its runtime's table.
-static constexpr StringLiteral kArmFeatures[] = {
-#define FEATURE(name, place, bit) name,
+/// Features of 64-bit Arm in the numbering of its runtime's table, and whether Windows has a number for them.
+static constexpr std::pair<StringLiteral, bool> kArmFeatures[] = {
+#define FEATURE(name, place, bit, apple, windows) {name, windows != 0},
 #include "../../runtime/ArmFeatures.inc"
 #undef FEATURE
 };
@@ -57,8 +58,10 @@ static constexpr StringLiteral kArmFeatures[] = {
 static int32_t findFeature(const TargetInfo &target, StringRef name) {
   if (!target.isArm())
     return attn_find_feature(name.str().c_str());
-  const auto *found = find(kArmFeatures, name);
-  return found == std::end(kArmFeatures) ? -1 : found - kArmFeatures;
+  const auto *found = find_if(kArmFeatures, [&](const auto &feature) { return feature.first == name; });
+  if (found == std::end(kArmFeatures) || (Triple(target.triple).isOSWindows() && !found->second))
+    return -1;
+  return found - kArmFeatures;
 }
 
 /// All extensions that LLVM may use for an Arm target, and the length of its SVE registers.
@@ -162,9 +165,11 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
 Error checkProcessor(const TargetInfo &target) {
   if (target.gpu || target.name == "host")
     return Error::success();
-  if (target.isArm())
-    return createStringError("expected a target that this machine runs, found '" + target.name +
-                             "', which is 64-bit Arm; compile it to an object, or run it by attnc run --runner");
+  Triple::ArchType arch = Triple(target.triple).getArch();
+  if (arch != Triple(sys::getProcessTriple()).getArch())
+    return createStringError("expected a target that this machine runs, found '" + target.name + "', which is " +
+                             (target.isArm() ? "64-bit Arm" : "x86-64") +
+                             "; compile it to an object, or run it by attnc run --runner");
   Variant variant = createVariant(target);
   attn_variant described{};
   described.name = variant.target.name.c_str();

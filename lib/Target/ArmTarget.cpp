@@ -12,14 +12,17 @@
 #include "ArmTarget.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/VersionTuple.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
 namespace attn {
 
-static constexpr StringLiteral kLinux = "aarch64-unknown-linux-gnu", kLowestLevel = "armv8-a";
+static constexpr StringLiteral kLinux = "aarch64-unknown-linux-gnu", kLowestLevel = "armv8-a",
+                               kMacOS = "arm64-apple-macosx";
 /// Multiply-adds of bfmmla beside those of f32, where both begin in the same ports.
 static constexpr double kMatrixRate = 4;
 static constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
@@ -76,10 +79,18 @@ static Expected<std::string> getTriple(StringRef text, StringRef name) {
                              "'; write aarch64-linux-gnu");
   if (triple.getOS() == Triple::UnknownOS && text.split('-').second.empty())
     return kLinux.str();
+  if (triple.isMacOSX()) {
+    // Objects say from which version on they run. "darwin" alone has none.
+    VersionTuple version;
+    bool isKnown = triple.getMacOSXVersion(version) && version >= VersionTuple(11);
+    return kMacOS.str() + (isKnown ? version.getAsString() : "11.0");
+  }
+  if (triple.isOSWindows() && (triple.isWindowsMSVCEnvironment() || triple.isWindowsGNUEnvironment()))
+    return "aarch64-" + triple.getVendorName().str() + "-windows-" + triple.getEnvironmentName().str();
   if (!triple.isOSLinux() || triple.isAndroid())
-    return createStringError("expected Linux as the system of 64-bit Arm, found '" + name +
+    return createStringError("expected Linux, macOS or Windows as the system of 64-bit Arm, found '" + name +
                              "'; the code that tests arguments and features is not there for others; write "
-                             "aarch64-linux-gnu");
+                             "aarch64-linux-gnu, aarch64-apple-darwin or aarch64-pc-windows-msvc");
   return triple.getArchName() == "aarch64" ? triple.str()
                                            : "aarch64" + triple.str().substr(triple.getArchName().size());
 }
@@ -139,6 +150,10 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   Expected<AArch64::ExtensionSet> extensions = parseFeatures(processor, features, name, sveBits);
   if (!extensions)
     return extensions.takeError();
+  if (sveBits && !Triple(*triple).isOSLinux())
+    return createStringError("expected Linux as the system of vectors in SVE registers, whose length no other says, "
+                             "found '" +
+                             name + "'; write +nosve, or a processor without a length");
   bool isCpu = AArch64::parseCpu(processor).has_value();
 
   TargetInfo target;
@@ -159,9 +174,8 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   target.hasPowerTable = extensions->Enabled.test(AArch64::AEK_SVE);
   // Of 128 bits: those of SVE have a layout for each 128 bits.
   target.hasBf16Matrices = extensions->Enabled.test(AArch64::AEK_BF16) && sveBits == 0;
-  target.hasByteMatrices = extensions->Enabled.test(AArch64::AEK_I8MM) && sveBits == 0;
+  target.hasByteDot = target.hasByteMatrices = extensions->Enabled.test(AArch64::AEK_DOTPROD) && sveBits == 0;
   target.bf16DotRate = target.hasBf16Matrices ? kMatrixRate : 0;
-  target.hasByteDot = target.hasByteMatrices;
   target.fmaPerCycle = core.fmaPerCycle;
   target.fmaLatency = core.fmaLatency;
   target.issuedPerCycle = core.issuedPerCycle;
@@ -169,6 +183,20 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   target.l1Ways = core.l1Ways;
   target.lineBytes = core.lineBytes;
   target.l2Bytes = core.l2Bytes;
+  return target;
+}
+
+Expected<TargetInfo> getArmHost() {
+  // LLVM's name of the processor where it knows it, and what the system grants of the features that have a name there.
+  std::string processor = sys::getHostCPUName().str();
+  std::string name = isProcessor(processor) ? processor : kLowestLevel.str();
+  StringMap<bool> features = sys::getHostCPUFeatures();
+  for (StringRef feature : {"dotprod", "bf16", "i8mm", "sve", "sve2"})
+    if (auto found = features.find(feature); found != features.end())
+      name += (found->second ? "+" : "+no") + feature.str();
+  Expected<TargetInfo> target = getArmTarget(name);
+  if (target)
+    target->name = "host";
   return target;
 }
 

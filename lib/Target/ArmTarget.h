@@ -18,6 +18,9 @@ bool isArmName(llvm::StringRef name);
 /// TRIPLE, TRIPLE:PROCESSOR or PROCESSOR, and features behind it, each after a +.
 llvm::Expected<TargetInfo> getArmTarget(llvm::StringRef name);
 
+/// The processor of this process, which is 64-bit Arm.
+llvm::Expected<TargetInfo> getArmHost();
+
 } // namespace attn
 
 #endif // ATTN_LIB_TARGET_ARMTARGET_H

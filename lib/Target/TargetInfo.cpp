@@ -113,6 +113,8 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
                              "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a");
   if (isArmName(name))
     return getArmTarget(name);
+  if (name == "host" && Triple(sys::getProcessTriple()).isAArch64())
+    return getArmHost();
   if (name == "host") {
     target = getHost();
   } else {

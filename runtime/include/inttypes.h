@@ -11,9 +11,9 @@
 
 #include <stdint.h>
 
-#define PRId32 "d"
-#define PRId64 "ld"
-#define PRIu64 "lu"
-#define PRIuPTR "lu"
+#define PRId32 __INT32_FMTd__
+#define PRId64 __INT64_FMTd__
+#define PRIu64 __UINT64_FMTu__
+#define PRIuPTR __UINTPTR_FMTu__
 
 #endif /* ATTN_RUNTIME_INCLUDE_INTTYPES_H */

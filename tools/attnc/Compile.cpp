@@ -45,15 +45,6 @@ static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit, St
   return emit == EmitKind::Cubin ? images->front().cubin : images->front().ptx;
 }
 
-Error driver::checkShared(const TargetInfo &target) {
-  if (!target.isArm())
-    return Error::success();
-  return createStringError("expected a target of this machine's architecture with --emit=shared, found '" +
-                           target.name +
-                           "'; write --emit=obj, and link it with what the system of the target has, as by "
-                           "aarch64-linux-gnu-gcc -shared");
-}
-
 /// What cannot be written for the target.
 static Error checkEmit(const TargetInfo &target, EmitKind emit) {
   bool isGpuCode = emit == EmitKind::Ptx || emit == EmitKind::Cubin;
@@ -63,8 +54,6 @@ static Error checkEmit(const TargetInfo &target, EmitKind emit) {
   if (emit == EmitKind::Assembly && target.gpu)
     return createStringError("expected a processor as target of --emit=asm, found '" + target.name +
                              "'; write --emit=ptx");
-  if (emit == EmitKind::Shared)
-    return checkShared(target);
   return Error::success();
 }
 
@@ -81,7 +70,7 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, Str
     Expected<std::string> object = compiler.emit(FileKind::Object);
     if (!object)
       return object;
-    return linkSharedLibrary(*object, compiler.getOptions().parallel || compiler.getTarget().gpu);
+    return linkSharedLibrary(*object, compiler.getTarget(), compiler.getOptions().parallel || compiler.getTarget().gpu);
   }
   case EmitKind::Assembly: return compiler.emit(FileKind::Assembly);
   case EmitKind::Llvm: break;

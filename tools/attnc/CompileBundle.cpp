@@ -71,9 +71,6 @@ int driver::compileBundle(const BundleCommand &command) {
   Expected<std::vector<Variant>> variants = getVariants(command.targets);
   if (!variants)
     return reportError(variants.takeError());
-  if (command.emit == EmitKind::Shared)
-    if (Error error = checkShared(variants->front().target))
-      return reportError(std::move(error));
   Expected<std::vector<BundleSource>> sources = readSources(command);
   if (!sources)
     return reportError(sources.takeError());
@@ -90,7 +87,8 @@ int driver::compileBundle(const BundleCommand &command) {
   if (!bundle)
     return reportError(bundle.takeError());
   if (command.emit == EmitKind::Shared) {
-    Expected<std::string> library = linkSharedLibrary(bundle->object, command.options.compile.parallel);
+    Expected<std::string> library =
+        linkSharedLibrary(bundle->object, variants->front().target, command.options.compile.parallel);
     if (!library)
       return reportError(library.takeError());
     bundle->object = std::move(*library);

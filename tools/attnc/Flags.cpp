@@ -190,11 +190,12 @@ Error checkFlags() {
   if (facts && facts->gpu && benchCommand && takesProcessors)
     return createStringError("expected a processor as target of --unfused, --ceilings and --roofline, found '" +
                              target + "'; leave them out");
-  if (facts && facts->isArm() && (benchCommand || tuneCommand))
+  bool runsNothing = benchCommand && (roofline == Roofline::Static || roofline == Roofline::Assembly);
+  if (facts && facts->isArm() && target != "host" && (benchCommand || tuneCommand) && !runsNothing)
     return createStringError("expected a target that this machine runs with attnc bench and attnc tune, found '" +
                              target +
-                             "', which is 64-bit Arm; compile it with --emit=asm for llvm-mca, or run it by attnc run "
-                             "--runner");
+                             "', which is 64-bit Arm; write attnc bench --roofline=static, which runs nothing, or run "
+                             "it by attnc run --runner");
   if (!facts)
     consumeError(facts.takeError()); // it is said where the target is used
   if (!tuned.empty()) {

@@ -37,6 +37,26 @@ static constexpr StringLiteral kShuffle[] = {"PERM",    "UNPCK",     "PUNPCK", "
                                              "PINSR",   "PEXTR",     "MOVHL",  "MOVLH", "MOVDDUP"};
 static constexpr StringLiteral kConvert[] = {"CVT", "PMOV"};
 
+/// The same of 64-bit Arm.
+static constexpr StringLiteral kArmFma[] = {"FMLA", "FMLS", "FMAD", "FMSB"};
+static constexpr StringLiteral kArmDot[] = {"BFDOT", "BFMMLA", "SDOT", "UDOT", "SMMLA", "UMMLA"};
+static constexpr StringLiteral kArmShuffle[] = {"ZIP", "UZP", "TRN", "EXT", "DUP", "INS", "TBL", "REV", "SPLICE"};
+static constexpr StringLiteral kArmConvert[] = {"FCVT", "BFCVT", "SCVTF", "UCVTF", "SSHLL", "USHLL", "XTN", "SHLL"};
+static constexpr StringLiteral kArmPrefetch[] = {"PRFM", "PRFUM", "PRF"};
+
+namespace {
+/// Names of one architecture's instructions.
+struct Kinds {
+  ArrayRef<StringLiteral> fma, dot, shuffle, convert;
+};
+} // namespace
+
+static Kinds getKinds(const TargetInfo &target) {
+  if (target.isArm())
+    return {kArmFma, kArmDot, kArmShuffle, kArmConvert};
+  return {target.hasFma ? ArrayRef(kFma) : ArrayRef(kMultiply), kDot, kShuffle, kConvert};
+}
+
 static bool startsWithAny(StringRef name, ArrayRef<StringLiteral> starts) {
   return any_of(starts, [&](StringRef start) { return name.starts_with(start); });
 }
@@ -54,7 +74,10 @@ public:
   FunctionCode(const TargetMachine &machine, const TargetInfo &target, const MCInstrAnalysis &analysis,
                MCInstPrinter &printer)
       : info(*machine.getMCInstrInfo()), registers(*machine.getMCRegisterInfo()),
-        subtarget(*machine.getMCSubtargetInfo()), target(target), analysis(analysis), printer(printer) {}
+        subtarget(*machine.getMCSubtargetInfo()), isArm(target.isArm()), kinds(getKinds(target)), analysis(analysis),
+        printer(printer) {
+    frame = {isArm ? "SP" : "RSP"};
+  }
 
   Error disassemble(const MCDisassembler &disassembler, ArrayRef<uint8_t> bytes) {
     for (uint64_t address = 0; address < bytes.size();) {
@@ -94,22 +117,24 @@ public:
   }
 
 private:
-  /// rbp and rbx address the frame where the function copies rsp to them, and are registers like others elsewhere.
+  /// Registers that address the frame where the function copies the stack pointer to them, and are like others
+  /// elsewhere: rbp and rbx; x29 (FP in LLVM) and x19.
   void findFrame() {
-    for (const Instruction &instruction : code)
-      if (info.getName(instruction.inst.getOpcode()).starts_with("MOV64rr") &&
-          getRegister(instruction.inst.getOperand(1)) == "RSP") {
-        StringRef copy = getRegister(instruction.inst.getOperand(0));
-        if (copy == "RBP" || copy == "RBX")
-          frame.push_back(copy);
-      }
+    for (const Instruction &instruction : code) {
+      if (!info.getName(instruction.inst.getOpcode()).starts_with(isArm ? "ADDXri" : "MOV64rr") ||
+          getRegister(instruction.inst.getOperand(1)) != (isArm ? "SP" : "RSP"))
+        continue;
+      StringRef copy = getRegister(instruction.inst.getOperand(0));
+      if (is_contained({"RBP", "RBX", "FP", "X19"}, copy))
+        frame.push_back(copy);
+    }
   }
 
   StringRef getRegister(const MCOperand &operand) const {
     return operand.isReg() && operand.getReg() ? registers.getName(operand.getReg()) : "";
   }
 
-  /// The first of the five operands of an address (base, scale, index, displacement, segment), if there is one.
+  /// The first of the five operands of an address of x86 (base, scale, index, displacement, segment), if there is one.
   std::optional<unsigned> findAddress(const MCInst &inst) const {
     const MCInstrDesc &desc = info.get(inst.getOpcode());
     for (auto [i, operand] : enumerate(desc.operands()))
@@ -118,9 +143,20 @@ private:
     return std::nullopt;
   }
 
-  bool isFixedStackPlace(const MCInst &inst, unsigned address) const {
-    return is_contained(frame, getRegister(inst.getOperand(address))) &&
-           getRegister(inst.getOperand(address + 2)).empty();
+  bool touchesMemory(const MCInst &inst) const {
+    const MCInstrDesc &desc = info.get(inst.getOpcode());
+    if (!desc.mayLoad() && !desc.mayStore())
+      return false;
+    return isArm ? !startsWithAny(info.getName(inst.getOpcode()), kArmPrefetch) : findAddress(inst).has_value();
+  }
+
+  /// Of an access: a register of the frame and no index.
+  bool isFixedStackPlace(const MCInst &inst) const {
+    if (std::optional<unsigned> address = isArm ? std::nullopt : findAddress(inst))
+      return is_contained(frame, getRegister(inst.getOperand(*address))) &&
+             getRegister(inst.getOperand(*address + 2)).empty();
+    return isArm && !info.getName(inst.getOpcode()).contains("ro") &&
+           any_of(inst, [&](const MCOperand &operand) { return is_contained(frame, getRegister(operand)); });
   }
 
   HotLoop count(uint64_t first, uint64_t last) const {
@@ -131,19 +167,19 @@ private:
         continue;
       const MCInstrDesc &desc = info.get(instruction.inst.getOpcode());
       StringRef name = info.getName(instruction.inst.getOpcode());
-      name.consume_front("V");
-      std::optional<unsigned> address = findAddress(instruction.inst);
-      bool touchesMemory = address && (desc.mayLoad() || desc.mayStore());
+      if (!isArm)
+        name.consume_front("V");
+      bool isAccess = touchesMemory(instruction.inst);
       ++loop.instructions;
       loop.end = instruction.address + instruction.size;
-      loop.fma += startsWithAny(name, target.hasFma ? ArrayRef(kFma) : ArrayRef(kMultiply));
-      loop.dot += startsWithAny(name, kDot);
-      loop.load += touchesMemory && desc.mayLoad();
-      loop.store += touchesMemory && desc.mayStore();
-      loop.stack += touchesMemory && isFixedStackPlace(instruction.inst, *address);
+      loop.fma += startsWithAny(name, kinds.fma);
+      loop.dot += startsWithAny(name, kinds.dot);
+      loop.load += isAccess && desc.mayLoad();
+      loop.store += isAccess && desc.mayStore();
+      loop.stack += isAccess && isFixedStackPlace(instruction.inst);
       // A broadcast from memory is a load and nothing else.
-      loop.shuffle += startsWithAny(name, kShuffle) && !touchesMemory;
-      loop.convert += startsWithAny(name, kConvert);
+      loop.shuffle += startsWithAny(name, kinds.shuffle) && !isAccess;
+      loop.convert += startsWithAny(name, kinds.convert);
       loop.call += desc.isCall();
       raw_string_ostream line(loop.assembly);
       printer.printInst(&instruction.inst, instruction.address, "", subtarget, line);
@@ -155,11 +191,12 @@ private:
   const MCInstrInfo &info;
   const MCRegisterInfo &registers;
   const MCSubtargetInfo &subtarget;
-  const TargetInfo &target;
+  bool isArm;
+  Kinds kinds;
   const MCInstrAnalysis &analysis;
   MCInstPrinter &printer;
   std::vector<Instruction> code;
-  SmallVector<StringRef> frame = {"RSP"};
+  SmallVector<StringRef> frame;
 };
 
 } // namespace
@@ -168,7 +205,8 @@ Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const Targ
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
-  InitializeNativeTargetDisassembler();
+  LLVMInitializeX86Disassembler();
+  LLVMInitializeAArch64Disassembler();
   Triple triple((*machine)->getTargetTriple());
   MCContext context(triple, (*machine)->getMCAsmInfo(), (*machine)->getMCRegisterInfo(),
                     (*machine)->getMCSubtargetInfo());

@@ -82,8 +82,6 @@ int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int tune(const TuneCommand &command);
 
-/// Refuses targets whose shared libraries cannot be linked here.
-llvm::Error checkShared(const TargetInfo &target);
 /// A macro name from a file name, which no kernel can have: include/my-kernel.h → ATTN_MY_KERNEL_H.
 std::string getGuard(llvm::StringRef path);
 /// Writes all texts to their paths, or none; an empty path is left out, and that of the source is refused. Returns the

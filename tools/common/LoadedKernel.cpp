@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include <csignal>
 #include <unistd.h>
@@ -52,8 +53,9 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
-  if (!runner.empty() && (*compiler)->getTarget().gpu)
-    return createStringError("expected a processor as target of --runner, found '" + options.target + "'");
+  if (!runner.empty() && ((*compiler)->getTarget().gpu || !Triple((*compiler)->getTarget().triple).isOSBinFormatELF()))
+    return createStringError("expected a processor as target of --runner, with Linux, found '" + options.target +
+                             "'; write x86-64-v3 or aarch64-linux-gnu");
   if (runner.empty() && (!isEmulated || (*compiler)->getTarget().isArm()))
     if (Error error = checkProcessor((*compiler)->getTarget()))
       return error;

@@ -46,8 +46,10 @@ llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &tar
                                      bool isQuick = false);
 
 /// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
-/// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path.
-llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, bool needsRuntime);
+/// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path. For another
+/// architecture than this machine's nothing is searched: dependencies are recorded by the names that they have there,
+/// the runtime's is beside the library.
+llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, const TargetInfo &target, bool needsRuntime);
 
 /// A shared library that depends on none: whoever loads it has libm and the parallel loop, where it needs them. For any
 /// architecture.

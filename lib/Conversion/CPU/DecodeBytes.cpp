@@ -205,10 +205,14 @@ Value attn::cpu::emitByteProducts(const DecodeTile &t, Value first, int64_t coun
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
   int64_t block = keys.size(), whole = getHeadSize(t) / bytes.width * bytes.width;
-  int64_t rounds = llvm::divideCeil(getHeadSize(t), bytes.width);
-  auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
+  // A line of the cache, where vectors are parts of it.
+  int64_t atOnce = getVectorsAtOnce(vb, whole / bytes.width, bytes.width), step = atOnce * bytes.width;
+  int64_t rounds = llvm::divideCeil(getHeadSize(t), step);
+  auto prefetchRound = [&](int64_t digit, Value column) {
     if (digit == 0)
-      prefetch(t, Contraction::Scores, row, block, first, vb.divide(column, bytes.width), rounds);
+      prefetch(t, Contraction::Scores, row, block, first, vb.divide(column, step), rounds);
+  };
+  auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
     Values keyVectors, next(sums);
     for (auto [k, keyIndex] : llvm::enumerate(keys))
       keyVectors.push_back(
@@ -227,12 +231,19 @@ Value attn::cpu::emitByteProducts(const DecodeTile &t, Value first, int64_t coun
     if (digit > 0)
       for (Value &sum : sums)
         sum = bytes.shiftLeft(sum, 8);
-    sums = vb.loop(whole, bytes.width, sums,
-                   [&](Value column, ValueRange carried) { return addColumns(digit, column, bytes.width, carried); });
+    sums = vb.loop(whole, step, sums, [&](Value column, ValueRange carried) {
+      prefetchRound(digit, column);
+      Values next(carried);
+      for (int64_t i = 0; i < atOnce; ++i)
+        next = addColumns(digit, vb.add(column, i * bytes.width), bytes.width, next);
+      return next;
+    });
     if (auto loop = sums.front().getDefiningOp<scf::ForOp>())
       attn::keepRolled(loop);
-    if (whole < getHeadSize(t))
+    if (whole < getHeadSize(t)) {
+      prefetchRound(digit, vb.index(whole));
       sums = addColumns(digit, vb.index(whole), getHeadSize(t) - whole, sums);
+    }
   }
   sums.append(vb.lanes - sums.size(), zero);
   return vector::BitCastOp::create(vb.b, vb.loc, vb.vectorType, sumLanes(vb, sums));

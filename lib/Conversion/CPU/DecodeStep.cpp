@@ -34,8 +34,13 @@ using namespace attn::cpu;
 static constexpr unsigned kNarrowBits = 128;
 static constexpr int64_t kMaxVectorsAtOnce = 4;
 
-/// Keys of a block of products with the weights, at most.
-static constexpr int64_t kMaxOutputBlock = 4;
+/// Keys of a block of products with the weights, at most. Blocks of narrow vectors have so many times the keys that a
+/// sum over their few lanes takes: each one loads and stores all of acc.
+static constexpr int64_t kMaxOutputBlock = 4, kNarrowOutputBlocks = 2;
+
+static bool hasManyNarrowVectors(const TargetInfo &target) {
+  return target.vectorBits <= kNarrowBits && target.vectorRegisters >= kManyRegisters;
+}
 
 static OpFoldResult multiply(VectorBuilder &vb, OpFoldResult value, int64_t factor) {
   return affine::makeComposedFoldedAffineApply(vb.b, vb.loc, vb.b.getAffineDimExpr(0) * factor, {value});
@@ -107,7 +112,9 @@ int64_t attn::cpu::getKeyBlock(const DecodeTile &t) { return t.schedule.getKeyBl
 int64_t attn::cpu::getOutputBlock(const DecodeTile &t) {
   // A register holds the weights of one key, or of a pair.
   int64_t block = getKeyBlock(t);
-  return usesPairs(t) ? std::min(2 * block, kMaxOutputBlock) : block;
+  if (hasManyNarrowVectors(t.vb.target))
+    block *= kNarrowOutputBlocks;
+  return usesPairs(t) ? std::max(block, std::min(2 * block, kMaxOutputBlock)) : block;
 }
 
 bool attn::cpu::usesBytes(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().depth == 4; }
@@ -190,7 +197,7 @@ Value attn::cpu::loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, A
 }
 
 int64_t attn::cpu::getVectorsAtOnce(VectorBuilder &vb, int64_t count, int64_t bytes) {
-  if (vb.target.vectorBits > kNarrowBits || vb.target.vectorRegisters < kManyRegisters || count == 0)
+  if (!hasManyNarrowVectors(vb.target) || count == 0)
     return 1;
   return std::gcd(count, std::clamp<int64_t>(vb.target.lineBytes / bytes, 1, kMaxVectorsAtOnce));
 }

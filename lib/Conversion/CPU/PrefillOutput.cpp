@@ -5,13 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "PrefillStep.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Keys of a step of a loop by lanes.
-static constexpr int64_t kStepsAtOnce = 2;
+/// Keys of a round of a loop by lanes, at most: little beside the products is left of it.
+static constexpr int64_t kStepsAtOnce = 4;
 
 void attn::cpu::emitOutput(const PrefillTile &t, Value column, int64_t rows, const LaneBlock &block) {
   VectorBuilder &vb = t.vb;
@@ -53,14 +54,13 @@ void attn::cpu::emitOutput(const PrefillTile &t, Value column, int64_t rows, con
   if (usesPairs(t))
     depth = vb.divide(vb.add(t.keyCount, 1), 2);
   if (takesLanes(t, t.value, getNumBatch(t) + 3) && rows % kQuadLanes == 0) {
-    std::optional<int64_t> constant = getConstantIntValue(t.numKeys);
     return storeOutput(emitLaneKernel(
         vb, rows, block.vectors, depth, init, /*isAlongDepth=*/false,
         [&](int64_t row, Value keyIndex) {
           return vb.load(t.value.memref, at(t, t.value, {}, keyIndex, {}, columns[row]));
         },
         [&](Value keyIndex, int64_t v) { return vb.load(t.scores, {keyIndex, lanes[v]}); },
-        constant && *constant % kStepsAtOnce == 0 ? kStepsAtOnce : 1));
+        std::gcd(getConstantIntValue(t.numKeys).value_or(1), kStepsAtOnce)));
   }
   storeOutput(emitProducts(
       t, rows, block, depth, init,

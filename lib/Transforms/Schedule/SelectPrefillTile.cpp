@@ -40,6 +40,8 @@ static constexpr double kManyQueries = 4096;
 /// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
+/// Two loads, shuffles and stores make so many elements quads.
+static constexpr double kQuadElements = 16, kQuadInstructions = 6;
 /// Lanes of f32 of a vector of NEON.
 static constexpr int64_t kQuadLanes = 4;
 /// What loads and stores of tiles add to the time of their products (attn on Granite Rapids, D 128).
@@ -80,7 +82,8 @@ public:
     double products = vectors / tile.laneVectors * getProductCycles(tile.rowBlock, tile.laneVectors) +
                       (rest > 0 ? getProductCycles(tile.rowBlock, rest) : 0);
     double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / target.lineBytes;
-    double cycles = tiles * (products + lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
+    double cycles =
+        tiles * (products + lines * (shape.isPacked ? kPackedLineCycles : kLineCycles) + getQuadCycles(tile.queryTile));
     bool isFull = getFreeRegisters(tile.rowBlock, tile.laneVectors) == 0;
     double registerCost = target.sharesFmaPorts ? kSharedRegisterCost : kRegisterCost;
     return cycles * (1 + registerCost * tile.rowBlock * tile.laneVectors) * (isFull ? 1 + kLastRegisterCost : 1);
@@ -94,6 +97,14 @@ private:
   double getProductCycles(int64_t rowBlock, int64_t vectors) const {
     return shape.headSize * getBlockCycles(shape.keyTile, rowBlock, vectors) +
            shape.keyTile * getBlockCycles(shape.valueSize, rowBlock, vectors);
+  }
+
+  /// Of matrices: K, V and Q become quads, V pairs before that, once a step.
+  double getQuadCycles(int64_t rows) const {
+    if (!shape.usesMatrices)
+      return 0;
+    double elements = double(shape.keyTile) * (shape.headSize + 2 * shape.valueSize) + double(rows) * shape.headSize;
+    return elements / kQuadElements * kQuadInstructions / target.issuedPerCycle;
   }
 
   /// One step of all blocks of `rows` rows; the last block may be smaller.
