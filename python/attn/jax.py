@@ -147,10 +147,10 @@ def ring_sdpa(
     Args:
       q, k, v: (B, Hq, S/n, D), (B, Hkv, S/n, D), (B, Hkv, S/n, Dv), the device's rows, of one float type.
       axis_name: the axis of the mesh.
-      layout: "contiguous": device r has the rows r · S/n …; "striped": r, r + n, r + 2n …, with which causal attention
-        costs every device the same.
+      layout: "contiguous": device r has the rows r · S/n …; "zigzag": of 2n blocks of consecutive rows r and 2n − 1 − r;
+        "striped": the rows r, r + n, r + 2n …. With the latter two causal attention costs every device the same.
       causal: a query sees the keys j ≤ i.
-      window: (L, R) as in `attn.sdpa`; of contiguous rows.
+      window: (L, R) as in `attn.sdpa`.
       scale, softcap: as in `sdpa`, numbers.
       sink: (Hq,) floats, as in `sdpa`; has a gradient, the sum over devices.
       return_lse: return lse (B, Hq, S/n) too; it has a gradient.
@@ -159,25 +159,29 @@ def ring_sdpa(
       out (B, Hq, S/n, Dv), or (out, lse).
 
     Raises:
-      TypeError, ValueError, CompileError: as `sdpa`; a window of striped rows; rows of queries and keys that differ.
+      TypeError, ValueError, CompileError: as `sdpa`; rows of queries and keys that differ, or of zigzag an odd number.
       NotImplementedError: a gradient of second order.
     """
     if layout not in _xla_ring.LAYOUTS:
-        raise ValueError(f'expected layout to be "contiguous" or "striped", found {layout!r}')
-    if layout == "striped" and window is not None:
-        raise ValueError('expected no window with layout="striped", found one; write layout="contiguous"')
+        raise ValueError(f"expected layout to be one of {', '.join(_xla_ring.LAYOUTS)}, found {layout!r}")
     if not isinstance(causal, bool):
         raise TypeError(f"expected causal to be True or False in a ring, found {causal!r}")
     q, k, v = (jnp.asarray(x) for x in (q, k, v))
-    if q.ndim != 4 or k.ndim != 4 or q.shape[2] != k.shape[2]:
+    if q.ndim != 4 or k.ndim != 4 or v.ndim != 4 or not q.shape[2] == k.shape[2] == v.shape[2]:
         raise ValueError(
-            f"expected q and k (B, H, rows of the device, D) of as many rows, found shapes {q.shape} and {k.shape}"
+            "expected q, k and v (B, H, rows of the device, D) of as many rows, found shapes "
+            f"{q.shape}, {k.shape} and {v.shape}"
         )
-    is_masked = causal or window is not None
-    words = tuple((name, x) for name, x in {"window": window, "softcap": softcap}.items() if x is not None)
+    if layout == "zigzag" and q.shape[2] % 2:
+        raise ValueError(
+            f'expected two blocks of equally many rows on a device with layout="zigzag", found {q.shape[2]} rows; pad '
+            'the sequence, or write layout="striped"'
+        )
+    window = None if window is None else _checks.window("window", window)
+    words = () if softcap is None else (("softcap", softcap),)
     run = functools.partial(_block, (causal, scale, words), False)
     run_backward = functools.partial(_block, (causal, scale, words), True)
-    ring = _xla_ring.Ring(axis_name, layout, is_masked, _Function(run), _Function(run_backward))
+    ring = _xla_ring.Ring(axis_name, layout, causal, window, _Function(run), _Function(run_backward))
     sinks = () if sink is None else (jnp.asarray(sink).astype(_score_type(q.dtype)),)
     q, k, v, *sinks = _xla.varying((q, k, v, *sinks))
     out, lse = _ring(ring, q, k, v, sinks[0] if sinks else None)
@@ -206,11 +210,13 @@ class _Function:
 def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
     """A step of a ring by a kernel: out, max, log_sum; or the gradients, by those of whole rows."""
     causal, scale, words = form
-    q, k, v, sink, offsets, *saved = arrays
+    window, q, k, v, sink, offsets, *saved = arrays
     name = "causal" if causal else "align"
-    options = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
+    options: dict[str, Any] = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
+    if q.dtype.itemsize < 4:
+        options["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
     tensors, options = _arguments(
-        "sdpa", {"q": q, "k": k, "v": v, "sink": sink}, {"offsets": offsets}, scale, options, dict(words)
+        "sdpa", {"q": q, "k": k, "v": v, "sink": sink}, {"offsets": offsets}, scale, options, {"window": window, **dict(words)}
     )
     call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
     _xla.register()

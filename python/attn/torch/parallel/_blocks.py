@@ -96,7 +96,8 @@ class Kernels(NamedTuple):
             return _varlen.Call(*packed, *sums, sink, None, self.scale, causal, None, True, flat)
         options: dict[str, Any] = {"sink": sink, "scale": self.scale, "words": flat}
         if piece.is_masked:
-            options["offsets"] = torch.full((q.shape[0],), piece.offset, dtype=torch.int32, device=q.device)
+            offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
+            options["offsets"] = offset.expand(q.shape[0]).contiguous()
             options["causal" if is_causal else "align"] = "top_left"
         return _ops.Call(q.contiguous(), k.contiguous(), v.contiguous(), [], dynamic=self.dynamic, **options)
 

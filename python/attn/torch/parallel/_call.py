@@ -71,7 +71,7 @@ class _Plan(NamedTuple):
     softcap: float | None
 
     def kernels(self, sink: Tensor | None) -> _blocks.Kernels:
-        dynamic = True if self.mask.starts is not None else False if self.ordered else None
+        dynamic = True if self.mask.starts is not None or self.ordered else None
         return _blocks.Kernels(self.mask, self.scale, self.softcap, sink, dynamic)
 
     def stream(self, k: Tensor, v: Tensor) -> Any:

@@ -1,18 +1,20 @@
 """The same bits on any number of ranks: fixed blocks of rows and keys, and one binary tree over their numbers.
 
-Each pair of blocks is one call, whatever rank makes it. What comes of them is joined with its sibling in the tree as
+A block of keys is one call for all blocks of the rank's rows, which are entries of its batch: what a kernel makes of an
+entry does not depend on how many others there are. What comes of the pairs is joined with its sibling in the tree as
 soon as both are there, in whatever order they come: states over the blocks of keys, dq likewise, dk and dv over the
 blocks of rows. What a rank has of dk and dv of another's keys are subtrees; their owner joins these.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from attn.torch.parallel import _blocks, _keys
+from attn.torch.parallel import _blocks, _pairs
 from attn.torch.parallel._group import Group
 from attn.torch.parallel._layout import Layout
 
@@ -63,15 +65,12 @@ def forward(
     group: Group, layout: Layout, stream: Any, kernels: _blocks.Kernels, q: Tensor, blocks: int
 ) -> _blocks.State:
     """The state of the rank's rows; `layout` has segments of one block, `stream` hands out keys."""
-    mine = layout.segments[group.rank]
-    queries, trees = _blocks.cut(q, mine), [Tree(blocks, _blocks.merge) for _ in mine]
+    calls = _pairs.Calls(kernels, layout.segments[group.rank], q)
+    tree = Tree(blocks, functools.partial(_pairs.joined, _pairs.merge))
     for theirs, k, v in _by_block(stream, layout):
-        ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
-        for j, columns in enumerate(theirs):
-            for i, rows in enumerate(mine):
-                trees[i].add(columns[0] // columns[1], kernels.forward(queries[i], ks[j], vs[j], rows, columns))
-    states = [tree.result() for tree in trees]
-    return _blocks.State(*[torch.cat(x, 2) for x in zip(*states, strict=True)])
+        for columns, *keys in zip(theirs, _blocks.cut(k, theirs), _blocks.cut(v, theirs), strict=True):
+            tree.add(columns[0] // columns[1], calls.forward(*keys, columns))
+    return _blocks.State(*_pairs.rows_of(tree.result()))
 
 
 def backward(
@@ -85,27 +84,40 @@ def backward(
     dlse: Tensor | None,
     blocks: int,
 ) -> list[Tensor]:
-    """dq, dk, dv of the rank's rows and keys, and dsink, by its rows, where there is a sink."""
+    """dq, dk, dv of the rank's rows and keys; where there is a sink, dsink of all rows on the first rank, 0 on others."""
     mine = layout.segments[group.rank]
-    rows = _keys.rows_of(mine, q, saved, dout, dlse)
-    dq = [Tree(blocks, _blocks.add) for _ in mine]
+    calls = _pairs.Calls(kernels, mine, q, saved, dout, dlse)
+    dq = Tree(blocks, functools.partial(_pairs.joined, _pairs.add))
     partial: dict[int, Tree] = {}  # by the block of keys: what these rows add, joined as far as the tree goes
-    dsink: list[Tensor] | None = None
+    dsinks: dict[int, Tensor] = {}
     shapes: list[torch.Size] = []
     for theirs, k, v in _by_block(stream, layout):
         ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
         shapes = [x.shape for x in (ks[0], vs[0])]
-        for j, columns in enumerate(theirs):
+        for columns, *keys in zip(theirs, ks, vs, strict=True):
             column = columns[0] // columns[1]
-            tree = partial.setdefault(column, Tree(blocks, _blocks.add))
-            for i, segment in enumerate(mine):
-                query, state, *cotangents = rows[i]
-                found = kernels.backward(query, ks[j], vs[j], state, *cotangents, segment, columns)
-                dq[i].add(column, found and found[:1])
-                tree.add(segment[0] // segment[1], found and found[1:3])
-                dsink = _blocks.add(dsink, (found and found[3:]) or None)
+            of_rows, of_keys, dsink = calls.backward(*keys, columns)
+            dq.add(column, of_rows)
+            tree = partial.setdefault(column, Tree(blocks, _pairs.add))
+            for segment, found in zip(mine, of_keys, strict=True):
+                tree.add(segment[0] // segment[1], found)
+            if dsink is not None:
+                dsinks[column] = dsink
     home = _sent_home(group, layout, kernels, partial, shapes, q, blocks)
-    return [torch.cat([tree.result()[0] for tree in dq], 2), *home, *(dsink or [])]
+    return [*_pairs.rows_of(dq.result()), *home, *_dsink(group, layout, dsinks, blocks)]
+
+
+def _dsink(group: Group, layout: Layout, found: dict[int, Tensor], blocks: int) -> list[Tensor]:
+    """The sum over ranks is to be of the same bits, so one rank has all of it."""
+    if not found:
+        return []
+    tree = Tree(blocks, _pairs.add)
+    shards = group.all_gather(torch.stack([found[a // n] for a, n in layout.segments[group.rank]]))
+    for segments, rows in zip(layout.segments, shards, strict=True):
+        for (first, size), row in zip(segments, rows, strict=True):
+            tree.add(first // size, [row.clone()])
+    total: Tensor = tree.result()[0]
+    return [total if group.rank == 0 else torch.zeros_like(total)]
 
 
 def _by_block(stream: Any, layout: Layout) -> Any:
@@ -137,7 +149,7 @@ def _sent_home(
     nodes = [[_nodes(kernels, layout, r, column, blocks) for column in numbers[group.rank]] for r in range(group.size)]
     sizes = [[each * sum(is_there for _, is_there in x) for x in found] for found in nodes]
     received = group.exchange(sent, [(sum(x),) for x in sizes])
-    trees = [Tree(blocks, _blocks.add) for _ in numbers[group.rank]]
+    trees = [Tree(blocks, _pairs.add) for _ in numbers[group.rank]]
     for r, flat in enumerate(received):
         counts = [shape.numel() for _ in range(sum(sizes[r]) // each) for shape in shapes]
         parts = iter(flat.split(counts) if counts else ())
