@@ -212,12 +212,25 @@ static MemRefType toMemRef(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
+/// The argument that a result is computed in, also where a call chooses between branches; null where there is none.
+static BlockArgument findArgumentOfResult(Value result) {
+  while (result) {
+    if (auto branch = result.getDefiningOp<scf::IfOp>())
+      result = getBranchDestination(branch, cast<OpResult>(result).getResultNumber());
+    else if (Value destination = getDestination(result); destination != result)
+      result = destination;
+    else
+      return dyn_cast<BlockArgument>(result);
+  }
+  return {};
+}
+
 /// Where each result goes: an argument that is its destination already, or a new one at the end.
 static FailureOr<SmallVector<BlockArgument>> findDestinations(func::FuncOp kernel, ValueRange results,
                                                               ArrayRef<KernelArgument> descriptions) {
   SmallVector<BlockArgument> destinations;
   for (Value result : results) {
-    auto argument = dyn_cast<BlockArgument>(getDestination(result));
+    BlockArgument argument = findArgumentOfResult(result);
     if (!argument)
       argument = kernel.getBody().front().addArgument(toMemRef(result.getType()), kernel.getLoc());
     else if (const KernelArgument &input = descriptions[argument.getArgNumber()]; !input.isOutput)
@@ -321,7 +334,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
   for (Value result : terminator.getOperands())
-    if (!isa<BlockArgument>(getDestination(result)))
+    if (!findArgumentOfResult(result))
       ownDestination(b, result);
   for (auto branch : entry.getOps<scf::IfOp>())
     splitBranchDestinations(b, branch);
