@@ -252,7 +252,9 @@ RULES = (
     Rule(
         "expected the gradient of ",
         ("into", "grad"),
-        lambda case: case["into"] not in ("", "state") and not set(case["into"].split(",")) <= set(case["grad"].split(",")),
+        lambda case: (
+            case["into"] not in ("", "state") and not set(case["into"].split(",")) <= set(case["grad"].split(","))
+        ),
     ),
     Rule(
         "no gradient of a scale beside into",

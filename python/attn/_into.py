@@ -23,8 +23,8 @@ def of(into: Any, returned: dict[str, Any], sink: Any, target: str) -> tuple[dic
     """
     if into is None:
         return returned, None
-    is_pair = isinstance(into, tuple | list) and len(into) == 2  # noqa: PLR2004 - out, and what there is of rows
-    if not is_pair or (isinstance(into[1], tuple | list) and len(into[1]) != 2):  # noqa: PLR2004
+    is_pair = isinstance(into, tuple | list) and len(into) == 2
+    if not is_pair or (isinstance(into[1], tuple | list) and len(into[1]) != 2):
         raise TypeError(f"expected into to be (out, lse) or (out, (max, log_sum)), found {_named(into)}")
     asked = next((name for name, x in returned.items() if x), None)
     if asked is not None:
@@ -70,7 +70,9 @@ def _check(name: str, x: Any) -> None:
     if array.dtype.name not in OF_SUMS:
         raise TypeError(f"expected {name} in float32, or float64 beside float64, as sums are, found {array.dtype}")
     if not array.flags.c_contiguous:
-        raise ValueError(f"expected {name} to be C-contiguous, as it is written in place, found strides {array.strides}")
+        raise ValueError(
+            f"expected {name} to be C-contiguous, as it is written in place, found strides {array.strides}"
+        )
     if not array.flags.writeable:
         raise ValueError(f"expected {name} to be writable, found a read-only array")
 

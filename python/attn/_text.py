@@ -54,7 +54,9 @@ def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool) -> s
     def generic(name: str, maps: Sequence[str], read: Types, kind: str, body: Sequence[str]) -> list[str]:
         iterators = ", ".join('"parallel"' for _ in dims[: len(dims) - (kind == row)])
         elements = [x.rsplit("x", 1)[-1].removeprefix("tensor<").rstrip(">") for x in (*read.values(), kind)]
-        arguments = ", ".join(f"%{x} : {y}" for x, y in zip([*(f"x{i}" for i in range(len(read))), "old"], elements, strict=True))
+        arguments = ", ".join(
+            f"%{x} : {y}" for x, y in zip([*(f"x{i}" for i in range(len(read))), "old"], elements, strict=True)
+        )
         return [
             f"%{name} = linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{iterators}]}}",
             f"    ins({operands(read)}) outs(%{name}_init : {kind}) {{",
@@ -72,7 +74,9 @@ def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool) -> s
     for n in (0, 1):
         weights += [
             f"%d{n} = arith.subf %x{n}, %m : {state}",
-            f"%e{n} = arith.addf %d{n}, %x{n + 2} : {state}" if has_terms else f"%e{n} = arith.addf %d{n}, %zero : {state}",
+            f"%e{n} = arith.addf %d{n}, %x{n + 2} : {state}"
+            if has_terms
+            else f"%e{n} = arith.addf %d{n}, %zero : {state}",
             f"%p{n} = math.exp %e{n} : {state}",
             f"%is{n} = arith.cmpf oeq, %x{n}, %none : {state}",
             f"%w{n} = arith.select %is{n}, %zero, %p{n} : {state}",
@@ -83,14 +87,22 @@ def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool) -> s
     body = [f"%{name}_init = tensor.empty() : {kind}" for name, kind in (("f1", row), ("f2", row), *results.items())]
     for n in (0, 1):
         ratio = [f"%ratio = arith.divf %w{n}, %all : {state}"]
-        body += generic(f"f{n + 1}", row_maps, read, row, [*weights, *ratio, f"%result = arith.select %empty, %zero, %ratio : {state}"])
+        body += generic(
+            f"f{n + 1}",
+            row_maps,
+            read,
+            row,
+            [*weights, *ratio, f"%result = arith.select %empty, %zero, %ratio : {state}"],
+        )
     log = [f"%log = math.log %all : {state}"]
     if has_terms:
         body += generic("max", [of_rows] * 3, {m1: row, m2: row}, row, [f"%result = arith.maximumf %x0, %x1 : {state}"])
     else:
         log.append(f"%term = arith.addf %m, %log : {state}")
     last = "log" if has_terms else "term"
-    body += generic(rows[-1], row_maps, read, row, [*weights, *log, f"%result = arith.select %empty, %none, %{last} : {state}"])
+    body += generic(
+        rows[-1], row_maps, read, row, [*weights, *log, f"%result = arith.select %empty, %none, %{last} : {state}"]
+    )
     widened = [f"%y{n} = arith.extf %x{n} : {element} to {state}" for n in (0, 1)] if element != state else []
     names = ("%y0", "%y1") if widened else ("%x0", "%x1")
     lines = [*widened, f"%zero = arith.constant 0.0 : {state}"]

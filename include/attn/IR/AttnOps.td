@@ -287,7 +287,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     outputs stay as they were.
 
     With `accumulate` the outputs hold the results of other keys, and become those of both: `attn.finalize` has the
-    formula. A row that keeps no key, and one from q_lengths on, stays as it was.
+    formula. A row that keeps no key, and one from q_lengths on, stays as it was; where it had none either, output is 0.
 
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
     contiguous groups of Hq / Hkv query heads and never expanded. Quantised K and

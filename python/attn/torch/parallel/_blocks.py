@@ -60,9 +60,7 @@ class Kernels(NamedTuple):
             return self._run(pieces[0], q, k, v, None, state)
         return merge(state, self._forward(pieces, q, k, v, sink, qs))
 
-    def _forward(
-        self, pieces: list[Piece], q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, qs: Segment
-    ) -> State:
+    def _forward(self, pieces: list[Piece], q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, qs: Segment) -> State:
         if len(pieces) == 1 and pieces[0].rows == slice(0, qs[1]):
             return self._run(pieces[0], q, k, v, sink)
         kind = accumulation_type(q)
