@@ -212,17 +212,23 @@ static MemRefType toMemRef(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-/// The argument that a result is computed in, also where a call chooses between branches; null where there is none.
-static BlockArgument findArgumentOfResult(Value result) {
-  while (result) {
-    if (auto branch = result.getDefiningOp<scf::IfOp>())
-      result = getBranchDestination(branch, cast<OpResult>(result).getResultNumber());
-    else if (Value destination = getDestination(result); destination != result)
-      result = destination;
+/// The argument that is the destination of a result; also one that is an output and that loops carry, or in which both
+/// branches compute the result. Null where there is none.
+static BlockArgument findArgumentOfResult(Value result, ArrayRef<KernelArgument> descriptions) {
+  Value value = getDestination(result);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument;
+  while (value && value.getDefiningOp()) {
+    Operation *op = value.getDefiningOp();
+    OpOperand *destination = getDestinationOperand(value);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      value = getBranchDestination(branch, cast<OpResult>(value).getResultNumber());
     else
-      return dyn_cast<BlockArgument>(result);
+      value = destination ? destination->get() : Value();
   }
-  return {};
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  bool isOutput = argument && argument.getType() == result.getType() && descriptions[argument.getArgNumber()].isOutput;
+  return isOutput ? argument : BlockArgument();
 }
 
 /// Where each result goes: an argument that is its destination already, or a new one at the end.
@@ -230,7 +236,7 @@ static FailureOr<SmallVector<BlockArgument>> findDestinations(func::FuncOp kerne
                                                               ArrayRef<KernelArgument> descriptions) {
   SmallVector<BlockArgument> destinations;
   for (Value result : results) {
-    BlockArgument argument = findArgumentOfResult(result);
+    BlockArgument argument = findArgumentOfResult(result, descriptions);
     if (!argument)
       argument = kernel.getBody().front().addArgument(toMemRef(result.getType()), kernel.getLoc());
     else if (const KernelArgument &input = descriptions[argument.getArgNumber()]; !input.isOutput)
@@ -334,7 +340,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
   for (Value result : terminator.getOperands())
-    if (!findArgumentOfResult(result))
+    if (!findArgumentOfResult(result, descriptions))
       ownDestination(b, result);
   for (auto branch : entry.getOps<scf::IfOp>())
     splitBranchDestinations(b, branch);
