@@ -47,6 +47,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "strided": ("", "strided"),
     "out": ("", "lse", "weights", "lse,weights", "max", "lse,max,log_sum", "key_sums", "lse,key_sums"),
     "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink", "scale", "scale,q,v", "q,k_scale,v_scale"),
+    "into": ("", "state", "q", "v", "q,k,v"),
 }
 # How often an axis is drawn at another level than its first, against the others.
 RARE = {
@@ -61,6 +62,7 @@ RARE = {
     "paged": 0.7,
     "window": 0.7,
     "grad": 0.7,
+    "into": 0.2,
 }
 LARGE_SIZE_SHARE = 0.3  # of draws of a size over 64 that stay: compile time counts, not run time
 
@@ -104,6 +106,12 @@ def has_short_page(case: Levels) -> bool:
     """True where the keys, a number, do not fill the last page."""
     page, keys = int(case["paged"].split(",")[0]), int(case["size"].split("x")[1])
     return not is_dynamic(case, "k") and keys % page != 0
+
+
+def has_state_outputs(case: Levels) -> bool:
+    """True where the outputs say what state a row is in."""
+    names = case["out"].split(",")
+    return "lse" in names or {"max", "log_sum"} <= set(names)
 
 
 ALIGNED = ("window", "chunk", "causal", "align", "size", "dynamic", "layout")
@@ -231,6 +239,48 @@ RULES = (
         )
         for name in ("bias", "mask")
     ),
+    Rule(
+        "results of the type of the sums beside into",
+        ("into", "element", "result"),
+        lambda case: bool(case["into"] and case["element"] in ("bf16", "f16") and not case["result"]),
+    ),
+    Rule(
+        "heads as a dimension of out and of gradients beside into",
+        ("into", "layout"),
+        lambda case: bool(case["into"] and case["layout"] == "bsd"),
+    ),
+    Rule(
+        "expected the gradient of ",
+        ("into", "grad"),
+        lambda case: (
+            case["into"] not in ("", "state") and not set(case["into"].split(",")) <= set(case["grad"].split(","))
+        ),
+    ),
+    Rule(
+        "no gradient of a scale beside into",
+        ("into", "grad", "kv"),
+        lambda case: case["into"] not in ("", "state") and ("scale" in case["grad"] or is_quantised(case)),
+    ),
+    Rule("no grad beside into=state", ("into", "grad"), lambda case: case["into"] == "state" and bool(case["grad"])),
+    *(
+        Rule(
+            f"no {name} beside into=state",
+            ("into", "out"),
+            lambda case, name=name: case["into"] == "state" and name in case["out"],
+        )
+        for name in ("weights", "key_sums")
+    ),
+    Rule(
+        "max and log_sum together beside into=state",
+        ("into", "out"),
+        lambda case: case["into"] == "state" and "max" in case["out"] and "log_sum" not in case["out"],
+    ),
+    Rule(
+        "lse beside into=state",
+        ("into", "out"),
+        lambda case: case["into"] == "state" and not has_state_outputs(case),
+    ),
+    Rule("no sink beside into=state", ("into", "sink"), lambda case: case["into"] == "state" and bool(case["sink"])),
 )
 
 
@@ -271,6 +321,7 @@ def print_problem(case: Levels) -> str:
         "pages",
         "out",
         "grad",
+        "into",
     ):
         words.append(f"{name}={case[name]}" if case[name] else "")
     for name in ("bias", "mask"):

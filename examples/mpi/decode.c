@@ -46,7 +46,7 @@ static int split_decode(MPI_Comm comm, const DLTensor *q, const float *k, const 
   MPI_Comm_size(comm, &ranks);
   enum { ROWS = SEQUENCES * HEADS, MAX = ROWS * SIZE, SUM = MAX + ROWS, COUNT = SUM + ROWS };
   /* out, then max, then log_sum */
-  float mine[COUNT], sum[COUNT], joined[COUNT], *all = zeros((int64_t)ranks * COUNT);
+  float mine[COUNT], sum[COUNT], *all = zeros((int64_t)ranks * COUNT);
   int32_t own[SEQUENCES];
   for (int s = 0; s < SEQUENCES; ++s)
     own[s] = count_keys(lengths[s], rank, ranks);
@@ -55,8 +55,7 @@ static int split_decode(MPI_Comm comm, const DLTensor *q, const float *k, const 
   memcpy(sum, all, sizeof sum);
   for (int r = 1; r < ranks; ++r) {
     const float *part = all + (int64_t)r * COUNT;
-    merge(sum, sum + MAX, sum + SUM, part, part + MAX, part + SUM, joined, joined + MAX, joined + SUM, ROWS);
-    memcpy(sum, joined, sizeof sum);
+    merge(part, part + MAX, part + SUM, sum, sum + MAX, sum + SUM, ROWS); /* into sum, in place */
   }
   memcpy(out->data, sum, ROWS * SIZE * sizeof(float));
   memcpy(max->data, sum + MAX, ROWS * sizeof(float));

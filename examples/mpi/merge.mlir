@@ -1,43 +1,104 @@
-// Attention of the same rows over two disjoint ranges of keys, each with its out, largest score and ln of its row sum, as
-// attention over both. ring.c and decode.c call it for the blocks of other ranks. In lse, which is one number, a large
+// Attention over the keys of two parties, each with out, the largest score and ln of the row sum, as attention over both:
+// of other keys into what `out`, `max` and `log_sum` hold, in place. decode.c calls it for what other ranks have
+// computed. A kernel that has the keys adds them itself, as ring.c's with into=state. In lse, which is one number, a large
 // score would leave no bits for ln of the sum.
 //
 // RUN: attnc run %s --check | FileCheck %s
 // CHECK: out: largest error {{.*}}: ok
 // CHECK: max: largest error {{.*}}: ok
 // CHECK: log_sum: largest error {{.*}}: ok
+// RUN: attnc %s --stop-after=vector | FileCheck %s --check-prefix=LOOPS
+// LOOPS-NOT: memref.alloc{{.*}}x32x
+// LOOPS-NOT: memref.copy
 !out = tensor<?x32xf32>
 !row = tensor<?xf32>
 #element = affine_map<(i, e) -> (i, e)>
 #row = affine_map<(i, e) -> (i)>
-func.func @merge(%out1: !out {attn.name = "out1"}, %max1: !row {attn.name = "max1"},
-                 %log_sum1: !row {attn.name = "log_sum1"}, %out2: !out {attn.name = "out2"},
-                 %max2: !row {attn.name = "max2"}, %log_sum2: !row {attn.name = "log_sum2"})
+#each = affine_map<(i) -> (i)>
+func.func @merge(%out2: !out {attn.name = "out2"}, %max2: !row {attn.name = "max2"},
+                 %log_sum2: !row {attn.name = "log_sum2"}, %out1: !out {attn.name = "out"},
+                 %max1: !row {attn.name = "max"}, %log_sum1: !row {attn.name = "log_sum"})
     -> (!out {attn.name = "out"}, !row {attn.name = "max"}, !row {attn.name = "log_sum"}) {
   %c0 = arith.constant 0 : index
   %rows = tensor.dim %max1, %c0 : !row
-  %acc0 = tensor.empty(%rows) : !out
-  // What a kernel returns is a state: (l out, m, l).
-  %l1 = math.exp %log_sum1 : !row
-  %acc1 = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]}
-      ins(%out1, %l1 : !out, !row) outs(%acc0 : !out) {
-  ^bb0(%x: f32, %sum: f32, %ignored: f32):
-    %product = arith.mulf %x, %sum : f32
-    linalg.yield %product : f32
+  %none = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  // w = exp(m - M + log_sum) of each, 0 where there is no key, and W = w + w2: the factors of the outs are w / W.
+  %factors = tensor.empty(%rows) : !row
+  %f1 = linalg.generic {indexing_maps = [#each, #each, #each, #each, #each], iterator_types = ["parallel"]}
+      ins(%max1, %log_sum1, %max2, %log_sum2 : !row, !row, !row, !row) outs(%factors : !row) {
+  ^bb0(%m1: f32, %s1: f32, %m2: f32, %s2: f32, %ignored: f32):
+    %m = arith.maximumf %m1, %m2 : f32
+    %d1 = arith.subf %m1, %m : f32
+    %d2 = arith.subf %m2, %m : f32
+    %e1 = arith.addf %d1, %s1 : f32
+    %e2 = arith.addf %d2, %s2 : f32
+    %p1 = math.exp %e1 : f32
+    %p2 = math.exp %e2 : f32
+    %is1 = arith.cmpf oeq, %m1, %none : f32
+    %is2 = arith.cmpf oeq, %m2, %none : f32
+    %w1 = arith.select %is1, %zero, %p1 : f32
+    %w2 = arith.select %is2, %zero, %p2 : f32
+    %w = arith.addf %w1, %w2 : f32
+    %ratio = arith.divf %w1, %w : f32
+    %f = arith.select %is1, %zero, %ratio : f32
+    linalg.yield %f : f32
+  } -> !row
+  %f2 = linalg.generic {indexing_maps = [#each, #each, #each, #each, #each], iterator_types = ["parallel"]}
+      ins(%max1, %log_sum1, %max2, %log_sum2 : !row, !row, !row, !row) outs(%factors : !row) {
+  ^bb0(%m1: f32, %s1: f32, %m2: f32, %s2: f32, %ignored: f32):
+    %m = arith.maximumf %m1, %m2 : f32
+    %d1 = arith.subf %m1, %m : f32
+    %d2 = arith.subf %m2, %m : f32
+    %e1 = arith.addf %d1, %s1 : f32
+    %e2 = arith.addf %d2, %s2 : f32
+    %p1 = math.exp %e1 : f32
+    %p2 = math.exp %e2 : f32
+    %is1 = arith.cmpf oeq, %m1, %none : f32
+    %is2 = arith.cmpf oeq, %m2, %none : f32
+    %w1 = arith.select %is1, %zero, %p1 : f32
+    %w2 = arith.select %is2, %zero, %p2 : f32
+    %w = arith.addf %w1, %w2 : f32
+    %ratio = arith.divf %w2, %w : f32
+    %f = arith.select %is2, %zero, %ratio : f32
+    linalg.yield %f : f32
+  } -> !row
+  // One loop over both outs. What stands beside a factor of 0 may be NaN.
+  %out = linalg.generic {indexing_maps = [#element, #row, #row, #element], iterator_types = ["parallel", "parallel"]}
+      ins(%out2, %f1, %f2 : !out, !row, !row) outs(%out1 : !out) {
+  ^bb0(%x2: f32, %a: f32, %b: f32, %x1: f32):
+    %is1 = arith.cmpf oeq, %a, %zero : f32
+    %is2 = arith.cmpf oeq, %b, %zero : f32
+    %p1 = arith.mulf %x1, %a : f32
+    %p2 = arith.mulf %x2, %b : f32
+    %y1 = arith.select %is1, %zero, %p1 : f32
+    %y2 = arith.select %is2, %zero, %p2 : f32
+    %sum = arith.addf %y1, %y2 : f32
+    linalg.yield %sum : f32
   } -> !out
-  %l2 = math.exp %log_sum2 : !row
-  %acc2 = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]}
-      ins(%out2, %l2 : !out, !row) outs(%acc0 : !out) {
-  ^bb0(%x: f32, %sum: f32, %ignored: f32):
-    %product = arith.mulf %x, %sum : f32
-    linalg.yield %product : f32
-  } -> !out
-  %acc, %m, %l = attn.merge_states ins(%acc2, %max2, %l2 : !out, !row, !row) outs(%acc1, %max1, %l1 : !out, !row, !row)
-      -> !out, !row, !row
-  %out0 = tensor.empty(%rows) : !out
-  %max0 = tensor.empty(%rows) : !row
-  %log_sum0 = tensor.empty(%rows) : !row
-  %out, %max, %log_sum = attn.finalize ins(%acc, %m, %l : !out, !row, !row)
-      outs(%out0 : !out) max(%max0 : !row) log_sum(%log_sum0 : !row) -> !out, !row, !row
+  %log_sum = linalg.generic {indexing_maps = [#each, #each, #each, #each], iterator_types = ["parallel"]}
+      ins(%max1, %max2, %log_sum2 : !row, !row, !row) outs(%log_sum1 : !row) {
+  ^bb0(%m1: f32, %m2: f32, %s2: f32, %s1: f32):
+    %m = arith.maximumf %m1, %m2 : f32
+    %d1 = arith.subf %m1, %m : f32
+    %d2 = arith.subf %m2, %m : f32
+    %e1 = arith.addf %d1, %s1 : f32
+    %e2 = arith.addf %d2, %s2 : f32
+    %p1 = math.exp %e1 : f32
+    %p2 = math.exp %e2 : f32
+    %is1 = arith.cmpf oeq, %m1, %none : f32
+    %is2 = arith.cmpf oeq, %m2, %none : f32
+    %w1 = arith.select %is1, %zero, %p1 : f32
+    %w2 = arith.select %is2, %zero, %p2 : f32
+    %w = arith.addf %w1, %w2 : f32
+    %log = math.log %w : f32
+    linalg.yield %log : f32
+  } -> !row
+  %max = linalg.generic {indexing_maps = [#each, #each], iterator_types = ["parallel"]}
+      ins(%max2 : !row) outs(%max1 : !row) {
+  ^bb0(%m2: f32, %m1: f32):
+    %m = arith.maximumf %m1, %m2 : f32
+    linalg.yield %m : f32
+  } -> !row
   return %out, %max, %log_sum : !out, !row, !row
 }

@@ -2,15 +2,15 @@
  *
  * Rank r has rows r N to (r + 1) N of Q, K, V and out. K and V go round the ring, and the next ones arrive while a
  * kernel runs on those that are here. The kernels count positions from the start of their block; `causal_offset` is
- * what the rank's first row lies behind the first key. merge.mlir joins what the blocks give. The backward kernel
- * takes out and the terms of lse of whole rows, so its results are terms of a sum; dk and dv go round with their keys,
- * and home.
+ * what the rank's first row lies behind the first key. The forward kernel adds a block of keys to out and the terms of
+ * lse that are there (into=state). The backward kernel takes out and the terms of lse of whole rows, so its results are
+ * terms of a sum: it adds dq to what is there (into=q), and dk and dv go round with their keys, and home.
  *
  *   mpirun -n 4 ring [ROWS OF A RANK]     compares with one call on the whole, and shows what is refused
  */
 
+#include "add.h"
 #include "block.h"
-#include "merge.h"
 #include "ranks.h"
 #include <math.h>
 #include <stdio.h>
@@ -60,17 +60,6 @@ static void swap(float **a, float **b) {
   *b = x;
 }
 
-/* out, and the largest score and ln of the sum of each row, in one allocation. */
-struct State {
-  float *out, *max, *log_sum;
-};
-
-static struct State make_state(int64_t rows) {
-  float *out = zeros(HEADS * rows * (SIZE + 2));
-  struct State state = {out, out + HEADS * rows * SIZE, out + HEADS * rows * (SIZE + 1)};
-  return state;
-}
-
 static struct Argument argument(const char *name, const DLTensor *tensor, int heads, int64_t rows, int dims) {
   struct Argument made = {name, tensor, dims, {1, heads, rows, SIZE}};
   return made;
@@ -94,33 +83,21 @@ int ring_forward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLTe
     return 1;
   struct Ring ring = make_ring(comm, rows);
   float *kv = join_kv(&ring, k, v), *coming = zeros(ring.count);
-  struct State sum = make_state(rows), block = make_state(rows), joined = make_state(rows);
+  float *row_max = max->data, *row_sum = log_sum->data;
   for (int64_t i = 0; i < HEADS * rows; ++i)
-    sum.max[i] = sum.log_sum[i] = -INFINITY; /* no key yet */
+    row_max[i] = row_sum[i] = -INFINITY; /* no key yet: out may hold anything */
   for (int step = 0; step < ring.ranks; ++step) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     if (step + 1 < ring.ranks)
       start_shift(&ring, kv, coming, 0, requests);
     int32_t offset = causal_offset(&ring, step);
-    if (offset >= 0) {
-      sdpa_forward(q->data, kv, kv + ring.count / 2, &offset, block.out, block.max, block.log_sum, rows, rows);
-      merge(sum.out, sum.max, sum.log_sum, block.out, block.max, block.log_sum, joined.out, joined.max, joined.log_sum,
-            HEADS * rows);
-      struct State other = sum;
-      sum = joined;
-      joined = other;
-    }
+    if (offset >= 0)
+      add(q->data, kv, kv + ring.count / 2, &offset, out->data, row_max, row_sum, rows, rows);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     swap(&kv, &coming);
   }
-  memcpy(out->data, sum.out, (size_t)(HEADS * rows * SIZE) * sizeof(float));
-  memcpy(max->data, sum.max, (size_t)(HEADS * rows) * sizeof(float));
-  memcpy(log_sum->data, sum.log_sum, (size_t)(HEADS * rows) * sizeof(float));
   free(kv);
   free(coming);
-  free(sum.out);
-  free(block.out);
-  free(joined.out);
   return 0;
 }
 
@@ -138,22 +115,18 @@ int ring_backward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLT
     return 1;
   struct Ring ring = make_ring(comm, rows);
   int half = ring.count / 2;
-  int64_t q_count = HEADS * rows * SIZE;
   float *kv = join_kv(&ring, k, v), *coming = zeros(ring.count);
   float *sums = zeros(ring.count), *sums_coming = zeros(ring.count), *terms = zeros(ring.count);
-  float *dq_term = zeros(q_count), *dq_sum = zeros(q_count);
+  memset(dq->data, 0, (size_t)(HEADS * rows * SIZE) * sizeof(float));
   MPI_Request sent[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   for (int step = 0; step < ring.ranks; ++step) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     if (step + 1 < ring.ranks)
       start_shift(&ring, kv, coming, 0, requests);
     int32_t offset = causal_offset(&ring, step);
-    if (offset >= 0) {
-      sdpa_backward(q->data, kv, kv + half, &offset, out->data, max->data, log_sum->data, dout->data, dq_term, terms,
+    if (offset >= 0)
+      sdpa_backward(q->data, kv, kv + half, &offset, out->data, max->data, log_sum->data, dout->data, dq->data, terms,
                     terms + half, rows, rows);
-      for (int64_t i = 0; i < q_count; ++i)
-        dq_sum[i] += dq_term[i];
-    }
     /* The sums of these keys have arrived while the kernel ran; in the first step they are 0 and here. */
     MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
     if (step > 0)
@@ -165,10 +138,9 @@ int ring_backward(MPI_Comm comm, const DLTensor *q, const DLTensor *k, const DLT
     swap(&kv, &coming);
   }
   MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
-  memcpy(dq->data, dq_sum, (size_t)q_count * sizeof(float));
   memcpy(dk->data, sums_coming, (size_t)half * sizeof(float));
   memcpy(dv->data, sums_coming + half, (size_t)half * sizeof(float));
-  float *made[] = {kv, coming, sums, sums_coming, terms, dq_term, dq_sum};
+  float *made[] = {kv, coming, sums, sums_coming, terms};
   for (size_t i = 0; i < sizeof made / sizeof *made; ++i)
     free(made[i]);
   return 0;

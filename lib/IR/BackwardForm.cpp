@@ -111,6 +111,13 @@ private:
     return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0), init).getResult(0);
   }
 
+  /// What is added to, in the type of the sums: as it is, but in a reference of wider sums.
+  Value widen(Value output) {
+    if (getElementTypeOrSelf(output.getType()) == type)
+      return output;
+    return round(output, tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output), type));
+  }
+
   /// The dimensions of the domain that a part of a shared bias has: the batch, and those of the bias.
   SmallVector<unsigned> getPartDims() {
     AffineMap map = getMap("dbias");
@@ -206,8 +213,9 @@ private:
 
   BackwardStepOp buildStep(Value lse, Value delta, FloatAttr scale, Value scaleValue) {
     Values inits;
-    for (Value output : {op.getDquery(), op.getDkey(), op.getDvalue()})
-      inits.push_back(createZeros(output));
+    for (auto [name, output] : {std::pair(StringRef("dquery"), op.getDquery()), std::pair(StringRef("dkey"), op.getDkey()),
+                                std::pair(StringRef("dvalue"), op.getDvalue())})
+      inits.push_back(accumulatesInto(op, name) ? widen(output) : createZeros(output));
     AffineMap biasMap;
     Value dbias = createBiasZeros(biasMap);
     Values captures = llvm::map_to_vector(op.getDcaptures(), [&](Value output) { return createZeros(output); });

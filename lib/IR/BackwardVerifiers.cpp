@@ -97,6 +97,16 @@ LogicalResult SdpaBackwardOp::verify() {
     return failure();
   if (getDsink() && !getSink())
     return emitOpError("C26: expected dsink beside sink, found it alone");
+  for (Attribute name : getAccumulate().value_or(ArrayAttr())) {
+    auto text = cast<StringAttr>(name).getValue();
+    Value output = text == "dquery" ? getDquery() : text == "dkey" ? getDkey() : text == "dvalue" ? getDvalue() : Value();
+    if (!output)
+      return emitOpError("C27: expected accumulate to name some of dquery, dkey and dvalue, found ") << name;
+    if (getElement(output) != accumulation)
+      return emitOpError("C27: expected ")
+             << text << " to have element type " << accumulation
+             << ", that of the accumulation, as accumulate names it, found " << getElement(output);
+  }
   return success();
 }
 

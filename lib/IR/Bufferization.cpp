@@ -23,7 +23,7 @@ namespace {
 template <typename OpTy>
 struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<StructuredModel<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
-    return readsInits(op) || !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
+    return !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand) || readsInit(operand);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,

@@ -171,9 +171,49 @@ Value dropPadding(Formula &f, Value state, AffineMap map) {
   return createSlice(b, f.loc, state, getOperandSlice(b, f.loc, map, offsets, f.sizes));
 }
 
+/// The results of rows are those of the two states merged, and then out, by the factors of its row.
+Values decomposeMergingFinalize(Formula &f, FinalizeOp op, Value acc, Value max, Value sum) {
+  AffineMap rowMap = f.getMap({Query});
+  Values inputs = {max, sum};
+  SmallVector<AffineMap> inputMaps = {f.maps[1], f.maps[2]};
+  SmallVector<std::pair<RowResult, Value>> olds = getRowResults(op);
+  for (auto [map, old] : llvm::zip_equal(ArrayRef(f.maps).drop_front(4), olds)) {
+    inputs.push_back(old.second);
+    inputMaps.push_back(map);
+  }
+  auto build = [&](Value output, AffineMap map, function_ref<Value(OpBuilder &, Location, MergedRow, ValueRange)> pick) {
+    return f.generic({Query}, {}, inputs, inputMaps, output, map, [&](OpBuilder &b, Location loc, ValueRange x) {
+      Value lse, oldMax, logSum;
+      for (auto [i, old] : llvm::enumerate(olds))
+        (old.first == RowResult::Lse ? lse : old.first == RowResult::Max ? oldMax : logSum) = x[2 + i];
+      return pick(b, loc, mergeRow(b, loc, x[0], x[1], lse, oldMax, logSum), x);
+    });
+  };
+  auto pickFactor = [](OpBuilder &, Location, MergedRow row, ValueRange) { return row.factor; };
+  auto pickOld = [](OpBuilder &, Location, MergedRow row, ValueRange) { return row.oldFactor; };
+  Value factor = build(f.empty({Query}), rowMap, pickFactor), oldFactor = build(f.empty({Query}), rowMap, pickOld);
+  Values results = {f.generic({Query, DimKind::ValueSize}, {}, {acc, factor, oldFactor}, {f.maps[0], rowMap, rowMap},
+                              op.getOutput(), f.maps[3], [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                                Value zero = createFloatConstant(b, loc, f.type, 0);
+                                auto weigh = [&](Value y, Value by) -> Value {
+                                  Value isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, by, zero);
+                                  Value product = arith::MulFOp::create(b, loc, y, by);
+                                  return arith::SelectOp::create(b, loc, isNone, zero, product);
+                                };
+                                return arith::AddFOp::create(b, loc, weigh(x[0], x[1]), weigh(x[3], x[2]));
+                              })};
+  for (auto [i, map] : llvm::enumerate(ArrayRef(f.maps).drop_front(4)))
+    results.push_back(build(olds[i].second, map, [&](OpBuilder &b, Location loc, MergedRow row, ValueRange x) {
+      return mergeRowResult(b, loc, olds[i].first, row, x[1], x[2 + i]);
+    }));
+  return results;
+}
+
 Values decomposeFinalize(Formula &f, FinalizeOp op) {
   Value acc = dropPadding(f, op.getAcc(), f.maps[0]), max = dropPadding(f, op.getRowMax(), f.maps[1]),
         sum = dropPadding(f, op.getRowSum(), f.maps[2]);
+  if (op.getAccumulate())
+    return decomposeMergingFinalize(f, op, acc, max, sum);
   auto isEmpty = [&](OpBuilder &b, Location loc, Value sum) -> Value {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum, createFloatConstant(b, loc, f.type, 0));
   };

@@ -136,3 +136,35 @@ Value attn::buildRowResult(OpBuilder &b, Location loc, RowResult kind, Value max
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum, createFloatConstant(b, loc, sum.getType(), 0));
   return arith::SelectOp::create(b, loc, isEmpty, createFloatConstant(b, loc, sum.getType(), -kInfinity), result);
 }
+
+MergedRow attn::mergeRow(OpBuilder &b, Location loc, Value max, Value sum, Value oldLse, Value oldMax,
+                         Value oldLogSum) {
+  Type type = sum.getType();
+  Value zero = createFloatConstant(b, loc, type, 0), minusInf = createFloatConstant(b, loc, type, -kInfinity);
+  auto isEqual = [&](Value x, Value y) -> Value {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, y);
+  };
+  auto select = [&](Value condition, Value x, Value y) -> Value {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  };
+  auto exp = [&](Value x) -> Value { return math::ExpOp::create(b, loc, x); };
+  auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
+  // A row that is finished is a state whose sum is 1: out = acc / 1, lse = m + ln 1.
+  bool hasTerms = oldMax && oldLogSum;
+  Value old = hasTerms ? oldMax : oldLse, isNone = isEqual(old, minusInf), isEmpty = isEqual(max, minusInf);
+  Value oldSum = hasTerms ? exp(oldLogSum) : createFloatConstant(b, loc, type, 1);
+  Value both = arith::MaximumFOp::create(b, loc, max, old);
+  Value weight = select(isEmpty, zero, exp(arith::SubFOp::create(b, loc, max, both)));
+  Value oldWeight = select(isNone, zero, multiply(oldSum, exp(arith::SubFOp::create(b, loc, old, both))));
+  Value all = arith::AddFOp::create(b, loc, multiply(weight, sum), oldWeight), hasNoKey = isEqual(all, zero);
+  auto divide = [&](Value x) -> Value {
+    return select(hasNoKey, zero, arith::DivFOp::create(b, loc, x, all).getResult());
+  };
+  return {divide(weight), divide(oldWeight), both, all};
+}
+
+Value attn::mergeRowResult(OpBuilder &b, Location loc, RowResult kind, const MergedRow &merged, Value max, Value old) {
+  Value none = createFloatConstant(b, loc, max.getType(), -kInfinity);
+  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max, none);
+  return arith::SelectOp::create(b, loc, isEmpty, old, buildRowResult(b, loc, kind, merged.max, merged.sum));
+}

@@ -221,6 +221,12 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
         !isa<FunctionOpInterface>(op))
       return op->emitError("expected ") << kGradAttr << " on a function, an array of names or numbers of its "
                                         << "arguments, as [\"q\", \"k\"], found " << value;
+  } else if (attribute.getName() == kIntoAttr) {
+    auto names = dyn_cast<ArrayAttr>(value);
+    if (!names || names.empty() || !llvm::all_of(names, llvm::IsaPred<StringAttr, IntegerAttr>) ||
+        !op->hasAttr(kGradAttr))
+      return op->emitError("expected ") << kIntoAttr << " to be an array of names or numbers of arguments beside "
+                                        << kGradAttr << ", found " << value;
   } else if (attribute.getName() == kKindAttr) {
     auto kind = dyn_cast<StringAttr>(value);
     if (!kind || !llvm::is_contained({"forward", "backward"}, kind.getValue()) ||

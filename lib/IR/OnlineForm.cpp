@@ -126,5 +126,5 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   auto after = StateValues::of(step->getResults());
   return FinalizeOp::create(builder, loc, op.getResultTypes(), after.acc, after.rowMax, after.rowSum, op.getOutput(),
                             op.getLse(), op.getMax(), op.getLogSum(), op.getCuSeqlensQ(),
-                            builder.getAffineMapArrayAttr(finalizeMaps));
+                            builder.getAffineMapArrayAttr(finalizeMaps), op.getAccumulateAttr());
 }

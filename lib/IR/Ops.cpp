@@ -132,7 +132,7 @@ static void getStructuredEffects(Operation *op,
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
     bool isInit = dps.isDpsInit(&operand);
-    if (!isInit || readsInits(op))
+    if (!isInit || readsInit(operand))
       effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
     if (isInit)
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());

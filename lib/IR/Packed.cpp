@@ -181,6 +181,14 @@ void shareHeads(OpBuilder &builder, Operation *op, Operation *padded) {
 
 } // namespace
 
+/// The map of `output` of an sdpa.
+static AffineMap getOutputMap(SdpaOp op) {
+  for (auto [map, spec] : llvm::zip(getMaps(op), getOperandSpecs(op)))
+    if (spec.name == "output")
+      return map;
+  llvm_unreachable("an sdpa has an output");
+}
+
 FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   Location loc = op.getLoc();
   Padder padder(builder, op);
@@ -194,13 +202,19 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   if (!query || !key || !value)
     return failure();
   SmallVector<OpFoldResult> outShape = {sizes[0], sizes[1], rows, sizes[5]}, rowShape = {sizes[0], sizes[1], rows};
-  Value out = tensor::EmptyOp::create(builder, loc, outShape, getElementTypeOrSelf(op.getOutput().getType()));
+  Value out = op.getAccumulate()
+                  ? padder.pad(op.getOutput(), getOutputMap(op), op.getCuSeqlensQ(), rows)
+                  : tensor::EmptyOp::create(builder, loc, outShape, getElementTypeOrSelf(op.getOutput().getType()));
+  if (!out)
+    return failure();
+  auto createRows = [&](Value statistic) -> Value {
+    if (!statistic || op.getAccumulate())
+      return statistic ? padder.padRows(statistic, op.getCuSeqlensQ(), rows) : Value();
+    return tensor::EmptyOp::create(builder, loc, rowShape, getElementTypeOrSelf(statistic.getType()));
+  };
   Values rowInits;
   for (Value statistic : {op.getLse(), op.getMax(), op.getLogSum()})
-    rowInits.push_back(
-        statistic
-            ? tensor::EmptyOp::create(builder, loc, rowShape, getElementTypeOrSelf(statistic.getType())).getResult()
-            : Value());
+    rowInits.push_back(createRows(statistic));
   Value queryLengths = padder.getLengths(op.getCuSeqlensQ());
   Value keyLengths = arePacked ? padder.getLengths(op.getCuSeqlensK()) : Value();
 
@@ -254,8 +268,21 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
                                        tensor::getMixedSize(builder, loc, packed, 2)};
     return tensor::EmptyOp::create(builder, loc, shape, getElementTypeOrSelf(packed.getType()));
   };
-  Value gradients[] = {createEmpty(op.getDquery(), rows), ofKeys ? createEmpty(op.getDkey(), keys) : op.getDkey(),
-                       ofKeys ? createEmpty(op.getDvalue(), keys) : op.getDvalue()};
+  auto createInit = [&](StringRef name, Value packed, Value sequences, OpFoldResult length) -> Value {
+    if (!sequences)
+      return packed;
+    if (!accumulatesInto(op, name))
+      return createEmpty(packed, length);
+    for (auto [map, spec] : llvm::zip(maps, getOperandSpecs(op)))
+      if (spec.name == name)
+        return padder.pad(packed, map, sequences, length);
+    return {};
+  };
+  Value gradients[] = {createInit("dquery", op.getDquery(), ofQueries, rows),
+                       createInit("dkey", op.getDkey(), ofKeys, keys),
+                       createInit("dvalue", op.getDvalue(), ofKeys, keys)};
+  if (llvm::is_contained(gradients, Value()))
+    return failure();
   Value lse = padder.padRows(op.getLse(), ofQueries, rows);
   Value dlse = op.getDlse() ? padder.padRows(op.getDlse(), ofQueries, rows) : Value();
   Value logSum = op.getLogSum() ? padder.padRows(op.getLogSum(), ofQueries, rows) : Value();
@@ -291,10 +318,12 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
   for (auto [i, destination] : llvm::enumerate(outputs)) {
     if (i > 0 && !ofKeys)
       continue; // of keys that are not packed
+    constexpr StringRef names[] = {"dquery", "dkey", "dvalue"};
     Type type = getElementTypeOrSelf(destination.getType());
-    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-    Value zeros = linalg::FillOp::create(builder, loc, zero, destination).getResult(0);
-    results[i] = padder.unpad(padded->getResult(i), zeros, i == 0 ? ofQueries : ofKeys, /*headFirst=*/false);
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)), rest = destination;
+    if (!accumulatesInto(op, names[i]))
+      rest = linalg::FillOp::create(builder, loc, zero, destination).getResult(0);
+    results[i] = padder.unpad(padded->getResult(i), rest, i == 0 ? ofQueries : ofKeys, /*headFirst=*/false);
   }
   return results;
 }

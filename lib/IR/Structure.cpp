@@ -34,7 +34,27 @@ bool isChainOp(Operation *op) {
 bool readsInits(Operation *op) {
   if (auto product = dyn_cast<ProductOp>(op))
     return product.getAccumulate();
+  if (auto sdpa = dyn_cast<SdpaOp>(op))
+    return sdpa.getAccumulate();
+  if (auto finalize = dyn_cast<FinalizeOp>(op))
+    return finalize.getAccumulate();
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op))
+    return backward.getAccumulate().has_value();
   return isa<OnlineStepOp, MergeStatesOp, KvAppendOp, RescaleOp, WeightsOp, BackwardStepOp>(op);
+}
+
+bool readsInit(OpOperand &init) {
+  auto backward = dyn_cast<SdpaBackwardOp>(init.getOwner());
+  if (!backward)
+    return readsInits(init.getOwner());
+  return (&init == &backward.getDqueryMutable() && accumulatesInto(backward, "dquery")) ||
+         (&init == &backward.getDkeyMutable() && accumulatesInto(backward, "dkey")) ||
+         (&init == &backward.getDvalueMutable() && accumulatesInto(backward, "dvalue"));
+}
+
+bool accumulatesInto(SdpaBackwardOp op, StringRef output) {
+  std::optional<ArrayAttr> names = op.getAccumulate();
+  return names && llvm::is_contained(names->getAsValueRange<StringAttr>(), output);
 }
 
 bool isUnreadInit(OpOperand &operand) {
@@ -43,7 +63,7 @@ bool isUnreadInit(OpOperand &operand) {
     return false;
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(operand.getOwner()))
     return !linalgOp.payloadUsesValueFromOperand(&operand);
-  return isOfDialect<AttnDialect>(operand.getOwner()) && !readsInits(operand.getOwner());
+  return isOfDialect<AttnDialect>(operand.getOwner()) && !readsInit(operand);
 }
 
 Value getDestination(Value value) {

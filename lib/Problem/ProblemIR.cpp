@@ -278,11 +278,15 @@ std::string IRPrinter::print(StringRef name) {
                                  problem.isStrided && isRows(argument.name) ? ", attn.strided" : ""));
   for (const Problem::Capture &capture : problem.captures)
     parameters.push_back(formatv("%{0}: {1} {{attn.name = \"{0}\"}", capture.name, capture.type));
+  if (problem.continuesState())
+    for (const TypedValue &result : results)
+      parameters.push_back(formatv("%{0}: {1} {{attn.name = \"{2}\"}", getOld(result).name, result.type, result.name));
   std::string text = "// " + printProblemLine(problem) + "\n";
   text += ("func.func @" + name + "(").str() + llvm::join(parameters, ", ") + ")\n";
   text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ")";
   if (!problem.grad.empty())
-    text += " attributes {attn.grad = [\"" + llvm::join(problem.grad, "\", \"") + "\"]}";
+    text += " attributes {attn.grad = [\"" + llvm::join(problem.grad, "\", \"") + "\"]" +
+            (problem.into.empty() ? "" : ", attn.into = [\"" + llvm::join(problem.into, "\", \"") + "\"]") + "}";
   text += " {\n";
   return text + body + "  return " + printOperands(results) + "\n}\n";
 }

@@ -59,6 +59,8 @@ private:
   void line(const std::string &text) { body += "  " + text + "\n"; }
   void addSizes();
   void addSize(const Dim &dim, llvm::StringRef tensor, unsigned position);
+  /// The argument that holds a result of other keys, which becomes that of both.
+  static TypedValue getOld(const TypedValue &result) { return {result.name + ".into", result.type, result.dims}; }
   TypedValue addEmpty(llvm::StringRef name, const TypedValue &like);
   void addPages(TypedValue &view, llvm::StringRef cache);
   TypedValue addSplit(llvm::StringRef name, const TypedValue &packed, llvm::ArrayRef<Dim> dims);

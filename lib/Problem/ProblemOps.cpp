@@ -121,7 +121,9 @@ void IRPrinter::addSdpa() {
     attributes.push_back(printMaps("b, h, i, j, d, e", maps));
   }
   for (TypedValue &output : outputs)
-    inits.push_back(addEmpty(output.name, output));
+    inits.push_back(problem.continuesState() ? getOld(output) : addEmpty(output.name, output));
+  if (problem.continuesState())
+    attributes.push_back("accumulate");
   if (problem.layout == Problem::Layout::BSD) {
     inits.front() = addSplitHeads(inits.front(), sq, problem.sizes.hq, problem.sizes.dv);
     outputs.front() = {"out.heads", inits.front().type, inits.front().dims};

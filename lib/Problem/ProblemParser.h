@@ -34,6 +34,7 @@ private:
   llvm::Error checkPages();
   llvm::Error checkOutputs();
   llvm::Error checkGradients();
+  llvm::Error checkInto();
   llvm::Error checkScoreShape(llvm::StringRef name, const ScoreShape &shape);
   llvm::Error checkSizes();
   llvm::Error checkSize(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);

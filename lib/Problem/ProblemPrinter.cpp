@@ -98,6 +98,8 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("out", llvm::join(outputs, ","));
   if (!problem.grad.empty())
     add("grad", llvm::join(problem.grad, ","));
+  if (!problem.into.empty())
+    add("into", llvm::join(problem.into, ","));
   return words;
 }
 

@@ -110,11 +110,11 @@ static bool storeOutputs(Problem &problem, StringRef value) {
   return true;
 }
 
-static bool storeGrad(Problem &problem, StringRef value) {
+template <std::vector<std::string> Problem::*field> static bool storeNames(Problem &problem, StringRef value) {
   for (StringRef name : llvm::split(value, ',')) {
-    if (name.empty() || llvm::is_contained(problem.grad, name))
+    if (name.empty() || llvm::is_contained(problem.*field, name))
       return false;
-    problem.grad.push_back(name.str());
+    (problem.*field).push_back(name.str());
   }
   return true;
 }
@@ -148,7 +148,9 @@ static constexpr ProblemToken kLastTokens[] = {
     {"strided", Alone, "strides of each call", "strided", storeStrided},
     {"out", Value, "further outputs",
      "out=lse, out=weights, out=lse,weights, or some of lse, max, log_sum and key_sums", storeOutputs},
-    {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeGrad},
+    {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeNames<&Problem::grad>},
+    {"into", Value, "what is added to in place of overwriting it, each once", "into=state, or into=q,k,v or some of these",
+     storeNames<&Problem::into>},
 };
 
 llvm::ArrayRef<ProblemToken> attn::getProblemTokens() {

@@ -55,6 +55,8 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
       return op.emitOpError("expected no region beside a sharding, found one: its positions count from the shard");
   if (split.isWhole())
     return success();
+  if (op.getAccumulate())
+    return op.emitOpError("expected no accumulate beside a sharding: what the outputs hold would count once a shard");
   if (op.getCuSeqlensQ() || op.getKeyScale() || op.getDropoutSeed())
     return op.emitOpError("expected neither cu_seqlens, kv_scale nor dropout beside a sharding: they are of the whole");
   if (split.getKeys().empty())

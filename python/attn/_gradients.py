@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _kernel, _lse, _packed, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _into, _kernel, _lse, _packed, _problem, _signatures, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
@@ -17,8 +17,8 @@ ALWAYS = ("q", "k", "v")
 GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 # The keywords of attn.sdpa, but for what says how much it returns.
 RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums"}
-OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
-PACKED_OPTIONS = frozenset(inspect.signature(_packed.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
+OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED, "into"}
+PACKED_OPTIONS = frozenset(inspect.signature(_packed.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED, "into"}
 
 
 class Pullback(Protocol[TensorT]):
@@ -38,6 +38,7 @@ def sdpa_backward(
     *,
     dlse: Tensor | None = None,
     grad: Sequence[str] = ALWAYS,
+    into: Mapping[str, Tensor] | None = None,
     score_mod: Any = None,
     mask_mod: Any = None,
     dynamic: bool | None = False,
@@ -59,6 +60,8 @@ def sdpa_backward(
       grad: whose gradients: of "q", "k", "v", "bias" and "sink", of a "scale" that is an array, of "k_scale" and
         "v_scale" in the place of quantised k and v, and of arrays of floats that score_mod reads, by the names that it
         has for them.
+      into: arrays by name, as {"k": dk, "v": dv}, that the gradients of q, k and v are added to in place, and that are
+        returned: C-contiguous float32, or float64 beside float64, of the shapes of gradients. Not on a GPU.
       score_mod, mask_mod, dynamic, target: as for `attn.sdpa`.
       options: the other keywords of `attn.sdpa`, as in the forward call, but for return_lse and return_weights.
 
@@ -74,7 +77,7 @@ def sdpa_backward(
     """
     call = _call.dense(q, k, v, target, **options)
     saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
-    return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
+    return _run(call, saved, grad, options, q, into, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
 @_signatures.explains_options(PACKED_OPTIONS)
@@ -90,6 +93,7 @@ def varlen_sdpa_backward(
     *,
     dlse: Tensor | None = None,
     grad: Sequence[str] = ALWAYS,
+    into: Mapping[str, Tensor] | None = None,
     score_mod: Any = None,
     mask_mod: Any = None,
     dynamic: bool = False,
@@ -103,7 +107,7 @@ def varlen_sdpa_backward(
       out, lse: what `attn.varlen_sdpa(q, k, v, …, return_lse=True)` returned: (total_q, Hq, Dv) and (Hq, total_q), or
         for lse the pair (max, log_sum), as for `attn.sdpa_backward`.
       dout, dlse: the cotangents of out and lse, of their shapes and types; one of them may be None for 0.
-      grad: whose gradients, as for `attn.sdpa_backward`; there is no bias.
+      grad, into: as for `attn.sdpa_backward`; there is no bias.
       score_mod, mask_mod, dynamic, target: as for `attn.varlen_sdpa`.
       options: the other keywords of `attn.varlen_sdpa`, as in the forward call, but for return_lse.
 
@@ -115,7 +119,7 @@ def varlen_sdpa_backward(
     """
     call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
     saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
-    return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
+    return _run(call, saved, grad, options, q, into, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
 class _Saved(NamedTuple):
@@ -143,16 +147,28 @@ class _Saved(NamedTuple):
 
 
 def _run(
-    call: _call.Call, saved: _Saved, grad: Sequence[str], options: dict[str, Any], model: Any, **traced: Any
+    call: _call.Call,
+    saved: _Saved,
+    grad: Sequence[str],
+    options: dict[str, Any],
+    model: Any,
+    into: Mapping[str, Any] | None = None,
+    **traced: Any,
 ) -> dict[str, Any]:
     """The gradients of a call by the kernel of its problem; `traced` as for `_call.Call.traced`."""
     names = _checks.gradients(grad)
+    sums = _into.gradients(into, names, call.target)
     results = saved.checked(is_on_device=_cuda.is_target(call.target))
     if not _cuda.is_target(call.target):
         results = with_sums(call, results, **traced)
-    kernel, inputs = _kernel_of(call, results, names, options, **traced)
-    gradients = kernel.run(inputs, model)
-    return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+    added = tuple([name for name in names if name in sums])
+    kernel, inputs = _kernel_of(call, results, names, options, added, **traced)
+    if not sums:
+        gradients = kernel.run(inputs, model)
+        return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+    made = {name: x for name, x in zip(names, kernel.new_outputs(inputs), strict=True) if name not in sums}
+    kernel.run(inputs, model, [sums[name] if name in sums else made[name] for name in names])
+    return {name: sums[name] if name in sums else _tensor.like(made[name], model) for name in names}
 
 
 def prepared(
@@ -178,9 +194,15 @@ def prepared(
 
 
 def _kernel_of(
-    call: _call.Call, results: dict[str, Any], names: tuple[str, ...], options: dict[str, Any], **traced: Any
+    call: _call.Call,
+    results: dict[str, Any],
+    names: tuple[str, ...],
+    options: dict[str, Any],
+    into: tuple[str, ...] = (),
+    **traced: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names)
+    is_wide = call.problem.wide_result or _problem.is_widened_into(into, call.problem.dtype)
+    problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names, into=into, wide_result=is_wide)
     views = [] if _cuda.is_target(call.target) else [*results.values()]
     source, functions = call._replace(problem=problem, inputs=[*call.inputs, *views]).traced(**traced)
     _check_names(names, options, functions.regions.names)

@@ -254,6 +254,14 @@ class Kernel:
                 f"{self.name}: expected out= with the old values of {', '.join(self._updated)}, which the kernel "
                 "updates; found none"
             )
+        return self._shapes(inputs)
+
+    def new_outputs(self, inputs: list[Any]) -> list[Array]:
+        """Outputs of a kernel for a CPU that hold nothing, also those that it updates."""
+        dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
+        return [np.empty(shape, dtype) for shape, dtype in zip(self._shapes(inputs), dtypes, strict=True)]
+
+    def _shapes(self, inputs: list[Any]) -> list[list[int]]:
         if not self._has_open_outputs:
             return [x["shape"] for x in self.outputs]
         sizes: dict[str, int] = {}

@@ -294,7 +294,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "attn.sdpa": (
         *("q", "k", "v", "scale", "causal", "window", "chunk", "prefix", "softcap", "bias", "mask", "sink", "align"),
         *("q_lengths", "kv_lengths", "score_mod", "mask_mod", "dropout", "layout", "heads", "k_scale", "v_scale"),
-        *("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", "out_dtype"),
+        *("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", "out_dtype", "into"),
         *("dynamic", "target"),
     ),
     "attn.varlen_sdpa": ("cu_seqlens_q", "cu_seqlens_k"),

@@ -119,7 +119,7 @@ def merge(
         raise TypeError(f"expected lse1 and lse2 in {state}, found {arrays['lse1'].dtype} and {arrays['lse2'].dtype}")
     if not tensors:
         _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
-    text = _text.merge_states(shape, dtype, "f64" if dtype == "f64" else "f32")
+    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=False)
     out, lse = api.compiled(text, target)(*(tensors or arrays.values()))
     return (out, lse) if tensors else (_tensor.like(out, out1), _tensor.like(lse, out1))
 
@@ -139,7 +139,7 @@ def _merge_terms(out1: Any, terms1: tuple[Any, Any], out2: Any, terms2: tuple[An
             raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {array.shape}")
         if not name.startswith("out") and array.dtype != state:
             raise TypeError(f"expected {name} in {state}, found {array.dtype}")
-    text = _text.merge_terms(shape, dtype, "f64" if dtype == "f64" else "f32")
+    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=True)
     results = api.compiled(text, target)(*(tensors or arrays.values()))
     out, row_max, log_sum = results if tensors else [_tensor.like(x, out1) for x in results]
     return out, (row_max, log_sum)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor
 from attn._words import Words
 
 
@@ -23,6 +23,7 @@ class Packed(Words, total=False):
     k_scale: Tensor | None
     v_scale: Tensor | None
     out_dtype: Any
+    into: State | None
     dynamic: bool
     target: str
 

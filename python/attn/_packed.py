@@ -6,9 +6,9 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _into, _problem, _signatures, _tensor, api
 from attn._options import Packed
-from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
 PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align"})
@@ -142,6 +142,7 @@ def varlen_sdpa(
     return_log_sum: bool = False,
     return_key_sums: bool = False,
     out_dtype: Any = None,
+    into: State | None = None,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -160,6 +161,7 @@ def varlen_sdpa(
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
       return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
       out_dtype: as in `sdpa`.
+      into: as in `sdpa`: out (total_q, Hq, Dv) and lse, or max and log_sum, (Hq, total_q).
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
 
     Returns:
@@ -169,22 +171,23 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
+    returned: dict[str, Any] = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
+    returned, state = _into.of(into, returned | {"return_key_sums": return_key_sums}, sink, target)
     if all(x is None for x in (sink, score_mod, mask_mod, k_scale, v_scale)):
-        plain = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, "return_max": return_max}
-        plain |= {"out_dtype": out_dtype, **words}
-        plain |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
-        result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, dynamic, plain)
+        plain = {"scale": scale, "causal": causal, "align": align, "out_dtype": out_dtype, **returned, **words}
+        result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, dynamic, plain, state)
         if result is not None:
-            return result
+            return _into.result(into, result)
     options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
-    options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum, **words}
-    options |= {"return_key_sums": return_key_sums, "out_dtype": out_dtype}
+    options |= {"out_dtype": out_dtype, **returned, **words}
     call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
+    return _into.result(into, api.compiled(source, target).run([*call.inputs, *traced.arrays], q, state))
 
 
-def _run_plain(target: str, named: dict[str, Any], rows: Any, keys: Any, dynamic: bool, plain: dict[str, Any]) -> Any:
+def _run_plain(
+    target: str, named: dict[str, Any], rows: Any, keys: Any, dynamic: bool, plain: dict[str, Any], state: Any = None
+) -> Any:
     """The results of a call of q, k, v and i32 prefix sums without other arrays; None where it is another one.
 
     The checked entry tests what the prefix sums hold. Of a call that is refused, `packed` finds the error again.
@@ -198,7 +201,7 @@ def _run_plain(target: str, named: dict[str, Any], rows: Any, keys: Any, dynamic
         are_same = rows is keys or np.array_equal(rows, keys)
         others = ((rows.size, keys.size), are_same)
         kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
-        return kernel.run([*inputs, rows, keys], named["q"])
+        return kernel.run([*inputs, rows, keys], named["q"], state)
     except (TypeError, ValueError):
         return None
 
@@ -233,6 +236,7 @@ def prepare_packed(
     return_log_sum: bool = False,
     return_key_sums: bool = False,
     out_dtype: Any = None,
+    into: tuple[str, ...] = (),
     is_known: bool = True,
     are_same: bool = False,
     **words: Unpack[Words],
@@ -242,6 +246,7 @@ def prepare_packed(
     Args:
       named: the other arguments of `varlen_sdpa`, by name; those that are missing are None.
       scale, return_lse, return_max, return_log_sum, return_key_sums, out_dtype, words: as in `varlen_sdpa`.
+      into: as in `_problem.of`.
       is_known: the prefix sums can be read, as they are not on a device.
       are_same: those of the queries are those of the keys.
     """
@@ -268,7 +273,8 @@ def prepare_packed(
         dtype,
         kv=kv,
         kv_scale=kv_scale,
-        wide_result=_problem.has_wide_result(out_dtype, arrays["q"]),
+        wide_result=_problem.has_wide_result(out_dtype, arrays["q"]) or _problem.is_widened_into(into, dtype),
+        into=into,
         scale=_problem.own_scale(scale, sizes.d),
         has_scale=_tensor.as_scalar("scale", scale) is not None,
         sink=sink is not None,

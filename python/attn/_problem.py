@@ -56,6 +56,7 @@ class Problem:
     log_sum: bool = False
     key_sums: bool = False
     grad: tuple[str, ...] = ()
+    into: tuple[str, ...] = ()
 
     @property
     def score_dtype(self) -> str:
@@ -97,6 +98,8 @@ class Problem:
             words.append(f"out={','.join(outputs)}")
         if self.grad:
             words.append(f"grad={','.join(self.grad)}")
+        if self.into:
+            words.append(f"into={','.join(self.into)}")
         return " ".join(words)
 
     @property
@@ -193,6 +196,11 @@ def has_wide_result(out_dtype: Any, q: Array) -> bool:
     return False
 
 
+def is_widened_into(into: tuple[str, ...], dtype: str) -> bool:
+    """Whether what is added to is float32 beside a q of 16 bits of this type."""
+    return bool(into) and dtype in ("bf16", "f16")
+
+
 def scale_shapes(sizes: _checks.Sizes, paged: tuple[int, str, int] | None = None) -> dict[str, _checks.Shape]:
     """The shapes of k_scale and v_scale, by what has a scale; `paged` is as in `Problem`."""
     shapes: dict[str, _checks.Shape] = {"head": (sizes.hkv,), "token": (sizes.b, sizes.hkv, sizes.sk)}
@@ -250,6 +258,7 @@ def of(
     return_log_sum: bool = False,
     return_key_sums: bool = False,
     out_dtype: Any = None,
+    into: tuple[str, ...] = (),
     **words: Unpack[Words],
 ) -> Problem:
     """The problem of a call, without its regions.
@@ -277,7 +286,8 @@ def of(
         dtype,
         kv=kv,
         kv_scale=key_scales(kv, k_scale, v_scale, scale_shapes(sizes, paged))[1],
-        wide_result=has_wide_result(out_dtype, q),
+        wide_result=has_wide_result(out_dtype, q) or is_widened_into(into, dtype),
+        into=into,
         scale=own_scale(scale, sizes.d),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),

@@ -7,9 +7,9 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _problem, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _into, _problem, _signatures, _tensor, api
 from attn._options import Paged
-from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
 
@@ -146,6 +146,7 @@ def paged_sdpa(
     return_log_sum: bool = False,
     return_key_sums: bool = False,
     out_dtype: Any = None,
+    into: State | None = None,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -164,7 +165,7 @@ def paged_sdpa(
         q_lengths. What a sequence's rows are does not depend on the other sequences, to the bit.
       page_layout: "nhd" or "hnd".
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
-        out_dtype, dynamic, words: as in `sdpa`.
+        out_dtype, into, dynamic, words: as in `sdpa`.
       return_key_sums: return key_sums (B, Hkv, max_pages, page) too, as `sdpa`: [b, h, n, r] is of row r of the page
         block_table[b, n]. It is in the order of the sequence's keys, whatever page holds them, and 0 beyond the length.
       target: as in `sdpa`. On a GPU lengths and block table are not tested.
@@ -181,25 +182,23 @@ def paged_sdpa(
         none.
       TypeError, CompileError: as `sdpa`.
     """
+    returned: dict[str, Any] = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
+    returned, state = _into.of(into, returned | {"return_key_sums": return_key_sums}, sink, target)
     arrays = (bias, mask, sink, q_lengths, score_mod, mask_mod, k_scale, v_scale)
     if all(x is None for x in arrays) and not _cuda.is_target(target):
         named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
-        plain = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, "return_max": return_max}
-        plain |= {"out_dtype": out_dtype, **words}
-        plain |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
-        result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), page_layout, dynamic, plain)
+        plain = {"scale": scale, "causal": causal, "align": align, "out_dtype": out_dtype, **returned, **words}
+        result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), page_layout, dynamic, plain, state)
         if result is not None:
-            return result
+            return _into.result(into, result)
     options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
     options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
-    options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
-    options |= {"return_key_sums": return_key_sums, "cu_seqlens_q": cu_seqlens_q}
-    options["out_dtype"] = out_dtype
+    options |= {"cu_seqlens_q": cu_seqlens_q, "out_dtype": out_dtype, **returned}
     call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
     if dynamic:
         check_dynamic(call.problem)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
+    return _into.result(into, api.compiled(source, target).run([*call.inputs, *traced.arrays], q, state))
 
 
 def _run_plain(
@@ -209,6 +208,7 @@ def _run_plain(
     page_layout: str,
     dynamic: bool,
     plain: dict[str, Any],
+    state: tuple[Any, ...] | None = None,
 ) -> Any:
     """The results of a call of q, the caches and i32 lengths, sums and table, no other array; None where it is another.
 
@@ -230,7 +230,7 @@ def _run_plain(
             counts = [(1,), None if counts[1] is None else (2,), (1, 1)]
         others = (tuple(counts), page_layout)
         kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
-        return kernel.run([*inputs, *lengths], named["q"])
+        return kernel.run([*inputs, *lengths], named["q"], state)
     except (TypeError, ValueError, IndexError):
         return None
 

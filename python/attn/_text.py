@@ -34,58 +34,88 @@ def empties(types: Types) -> list[str]:
     return [f"%{name}_init = tensor.empty() : {kind}" for name, kind in types.items()]
 
 
-def merge_states(out: Sequence[int], element: str, state: str) -> str:
-    """The kernel of `attn.merge`: two outs and lses of one shape into one, computed in the type `state`."""
-    result, acc, row = tensor(out, element), tensor(out, state), tensor(out[:-1], state)
-    both = {"out1": result, "lse1": row, "out2": result, "lse2": row}
-    merged = f"{acc}, {row}, {row}"
-    results = {"out": result, "lse": row}
-    names, wide = ("out1", "out2"), []
-    if element != state:
-        names, wide = ("acc1", "acc2"), [f"%acc{n} = arith.extf %out{n} : {result} to {acc}" for n in (1, 2)]
-    body = [
-        *wide,
-        # A finished call is a state whose row sum is 1: out = acc / 1, lse = m + ln 1.
-        f"%one = arith.constant dense<1.0> : {row}",
-        f"%acc, %max, %sum = attn.merge_states ins(%{names[1]}, %lse2, %one : {merged})",
-        f"    outs(%{names[0]}, %lse1, %one : {merged}) -> {merged}",
-        *empties(results),
-        f"%out, %lse = attn.finalize ins(%acc, %max, %sum : {merged})",
-        f"    outs(%out_init, %lse_init : {result}, {row}) -> {result}, {row}",
-    ]
-    return function("merge", both, results, body)
+def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool) -> str:
+    """The kernel of `attn.merge`: two outs and lses of one shape into one, computed in the type `state`.
 
-
-def merge_terms(out: Sequence[int], element: str, state: str) -> str:
-    """The kernel of `attn.merge` where lse is two terms: the states are (out l, max, l) with l = exp(log_sum)."""
-    result, acc, row = tensor(out, element), tensor(out, state), tensor(out[:-1], state)
-    given = {f"{name}{n}": kind for n in (1, 2) for name, kind in (("out", result), ("max", row), ("log_sum", row))}
-    merged = f"{acc}, {row}, {row}"
-    results = {"out": result, "max": row, "log_sum": row}
+    With M the larger maximum and w = l·exp(m − M) of each, 0 where m is −inf, out = Σ (w / W)·out with W = Σ w: what
+    there is of each row first, and then one loop over both outs. lse is (m, ln l), or m alone with l = 1.
+    """
+    rows = ("max", "log_sum") if has_terms else ("lse",)
+    result, row = tensor(out, element), tensor(out[:-1], state)
+    given = {f"{name}{n}": kind for n in (1, 2) for name, kind in (("out", result), *((x, row) for x in rows))}
+    results = {"out": result} | dict.fromkeys(rows, row)
     dims = [f"d{i}" for i in range(len(out))]
-    whole, rows = (f"affine_map<({', '.join(dims)}) -> ({', '.join(x)})>" for x in (dims, dims[:-1]))
-    iterators = ", ".join('"parallel"' for _ in dims)
-    body = [f"%acc_init = tensor.empty() : {acc}"]
-    for n in (1, 2):
-        widen = [] if element == state else [f"  %wide = arith.extf %x : {element} to {state}"]
-        body += [
-            f"%l{n} = math.exp %log_sum{n} : {row}",
-            f"%acc{n} = linalg.generic {{indexing_maps = [{whole}, {rows}, {whole}], iterator_types = [{iterators}]}}",
-            f"    ins(%out{n}, %l{n} : {result}, {row}) outs(%acc_init : {acc}) {{",
-            f"^bb0(%x : {element}, %y : {state}, %z : {state}):",
-            *widen,
-            f"  %product = arith.mulf {'%wide' if widen else '%x'}, %y : {state}",
-            f"  linalg.yield %product : {state}",
-            f"}} -> {acc}",
+    whole = f"affine_map<({', '.join(dims)}) -> ({', '.join(dims)})>"
+    per_row = f"affine_map<({', '.join(dims)}) -> ({', '.join(dims[:-1])})>"
+    of_rows = f"affine_map<({', '.join(dims[:-1])}) -> ({', '.join(dims[:-1])})>"
+    m1, m2 = (f"{rows[0]}{n}" for n in (1, 2))
+    inputs = [m1, m2] + ([f"{rows[1]}{n}" for n in (1, 2)] if has_terms else [])
+
+    def generic(name: str, maps: Sequence[str], read: Types, kind: str, body: Sequence[str]) -> list[str]:
+        iterators = ", ".join('"parallel"' for _ in dims[: len(dims) - (kind == row)])
+        elements = [x.rsplit("x", 1)[-1].removeprefix("tensor<").rstrip(">") for x in (*read.values(), kind)]
+        arguments = ", ".join(
+            f"%{x} : {y}" for x, y in zip([*(f"x{i}" for i in range(len(read))), "old"], elements, strict=True)
+        )
+        return [
+            f"%{name} = linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{iterators}]}}",
+            f"    ins({operands(read)}) outs(%{name}_init : {kind}) {{",
+            f"^bb0({arguments}):",
+            *(f"  {line}" for line in body),
+            f"  linalg.yield %result : {elements[-1]}",
+            f"}} -> {kind}",
         ]
-    body += [
-        f"%acc, %m, %l = attn.merge_states ins(%acc2, %max2, %l2 : {merged})",
-        f"    outs(%acc1, %max1, %l1 : {merged}) -> {merged}",
-        *empties(results),
-        f"%out, %max, %log_sum = attn.finalize ins(%acc, %m, %l : {merged})",
-        f"    outs(%out_init : {result}) max(%max_init : {row}) log_sum(%log_sum_init : {row})",
-        f"    -> {result}, {row}, {row}",
-    ]
+
+    # %w0 and %w1, their sum %all, and %m, the larger maximum, of a row.
+    weights = [f"%none = arith.constant 0xFF800000 : {state}", f"%zero = arith.constant 0.0 : {state}"]
+    if state == "f64":
+        weights[0] = "%none = arith.constant 0xFFF0000000000000 : f64"
+    weights.append(f"%m = arith.maximumf %x0, %x1 : {state}")
+    for n in (0, 1):
+        weights += [
+            f"%d{n} = arith.subf %x{n}, %m : {state}",
+            f"%e{n} = arith.addf %d{n}, %x{n + 2} : {state}"
+            if has_terms
+            else f"%e{n} = arith.addf %d{n}, %zero : {state}",
+            f"%p{n} = math.exp %e{n} : {state}",
+            f"%is{n} = arith.cmpf oeq, %x{n}, %none : {state}",
+            f"%w{n} = arith.select %is{n}, %zero, %p{n} : {state}",
+        ]
+    weights += [f"%all = arith.addf %w0, %w1 : {state}", f"%empty = arith.cmpf oeq, %all, %zero : {state}"]
+    read = dict.fromkeys(inputs, row)
+    row_maps = [of_rows] * (len(inputs) + 1)
+    body = [f"%{name}_init = tensor.empty() : {kind}" for name, kind in (("f1", row), ("f2", row), *results.items())]
+    for n in (0, 1):
+        ratio = [f"%ratio = arith.divf %w{n}, %all : {state}"]
+        body += generic(
+            f"f{n + 1}",
+            row_maps,
+            read,
+            row,
+            [*weights, *ratio, f"%result = arith.select %empty, %zero, %ratio : {state}"],
+        )
+    log = [f"%log = math.log %all : {state}"]
+    if has_terms:
+        body += generic("max", [of_rows] * 3, {m1: row, m2: row}, row, [f"%result = arith.maximumf %x0, %x1 : {state}"])
+    else:
+        log.append(f"%term = arith.addf %m, %log : {state}")
+    last = "log" if has_terms else "term"
+    body += generic(
+        rows[-1], row_maps, read, row, [*weights, *log, f"%result = arith.select %empty, %none, %{last} : {state}"]
+    )
+    widened = [f"%y{n} = arith.extf %x{n} : {element} to {state}" for n in (0, 1)] if element != state else []
+    names = ("%y0", "%y1") if widened else ("%x0", "%x1")
+    lines = [*widened, f"%zero = arith.constant 0.0 : {state}"]
+    for n in (0, 1):  # what stands beside a factor of 0 may be NaN
+        lines += [
+            f"%is{n} = arith.cmpf oeq, %x{n + 2}, %zero : {state}",
+            f"%p{n} = arith.mulf {names[n]}, %x{n + 2} : {state}",
+            f"%s{n} = arith.select %is{n}, %zero, %p{n} : {state}",
+        ]
+    lines.append(f"%{'sum' if widened else 'result'} = arith.addf %s0, %s1 : {state}")
+    lines += [f"%result = arith.truncf %sum : {state} to {element}"] if widened else []
+    outs = {"out1": result, "out2": result, "f1": row, "f2": row}
+    body += generic("out", [whole, whole, per_row, per_row, whole], outs, result, lines)
     return function("merge", given, results, body)
 
 

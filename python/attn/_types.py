@@ -22,6 +22,8 @@ class Tensor(Protocol):
 TensorT = TypeVar("TensorT", bound=Tensor)
 #: Integers, one a batch index or sequence.
 Integers: TypeAlias = Sequence[int] | Tensor
+#: (out, lse) or (out, (max, log_sum)), what a call adds its keys to.
+State: TypeAlias = tuple[Tensor, Tensor | tuple[Tensor, Tensor]]
 #: Where the diagonal of a mask lies: at a corner, or offsets [B].
 Alignment: TypeAlias = Literal["top_left", "bottom_right"] | Integers
 #: A number in a traced function: a symbol, or a plain number or array where nothing is traced.

@@ -11,10 +11,10 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from attn import _call, _checks, _cuda, _kernel, _library, _signatures, _tensor
+from attn import _call, _checks, _cuda, _into, _kernel, _library, _signatures, _tensor
 from attn._cache import MAX_KERNELS, KernelCache
 from attn._options import Dense
-from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
 Array = npt.NDArray[Any]
@@ -163,6 +163,7 @@ def sdpa(
     return_log_sum: bool = False,
     return_key_sums: bool = False,
     out_dtype: Any = None,
+    into: State | None = None,
     dynamic: bool | None = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -211,6 +212,9 @@ def sdpa(
         weights.
       out_dtype: of out, and of the gradients of q, k, v and bias: None for the type of q, or float32 beside a q of 16
         bits, for partial results, which are rounded once, behind their sum.
+      into: (out, lse), or (out, (max, log_sum)), of other keys: C-contiguous arrays, which become the results of these
+        and the keys of the call, in place; float32, or float64 beside float64. An empty state has lse −inf, whatever
+        out holds; a row that keeps no key stays as it is. Not beside return_…, a sink, or on a GPU.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
         compile for exactly this problem at first, and leave batch and lengths open once they change.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
@@ -219,7 +223,7 @@ def sdpa(
     Returns:
       out (B, Hq, Sq, Dv) in out_dtype, or a tuple of out and the further results, in the order lse, weights,
       max, log_sum, key_sums. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays; of a GPU arrays of the
-      library of q.
+      library of q. With into, what it holds: the same objects.
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; an unknown
@@ -227,30 +231,31 @@ def sdpa(
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
+    returned: dict[str, Any] = {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
+    returned |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
+    returned, state = _into.of(into, returned, sink, target)
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
     has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
         inputs, types = plain_inputs(target, {"q": q, "k": k, "v": v})
         plain = {"scale": scale, "causal": causal, "align": align, "layout": layout, "heads": heads, **words}
-        plain |= {"out_dtype": out_dtype}
-        plain |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
+        plain |= {"out_dtype": out_dtype} | returned
         try:
-            options_of = typed(**plain, return_log_sum=return_log_sum, return_key_sums=return_key_sums)
+            options_of = typed(**plain)
             kernel = plain_kernel(_plain_call, target, types, options_of, dynamic)
         except TypeError:
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
         else:
-            return kernel.run(inputs, q)
+            return _into.result(into, kernel.run(inputs, q, state))
     options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
     options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
-    options |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
-    options |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
+    options |= returned
     options["out_dtype"] = out_dtype
     traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
     kernel, inputs = prepared(q, k, v, target, **traced, **options)
-    return kernel.run(inputs, q)
+    return _into.result(into, kernel.run(inputs, q, state))
 
 
 def prepared(

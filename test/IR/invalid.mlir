@@ -442,3 +442,67 @@ func.func @two_alignments(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor
       {causal = #attn.causal<top_left>, window = #attn.window<left = 3>, align = #attn.causal<top_left>} -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+// C27: the state of the outputs is not known.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{C27: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, found neither}}
+  %0 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%o : tensor<4x8xf32>) {accumulate} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C27: half of the state.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>, %l: tensor<4xf32>) {
+  // expected-error @below {{C27: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, found max alone}}
+  %0:3 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>) max(%l : tensor<4xf32>) {accumulate}
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+// C27: each call would round the output.
+func.func @f(%q: tensor<4x16xbf16>, %k: tensor<6x16xbf16>, %v: tensor<6x8xbf16>, %o: tensor<4x8xbf16>, %l: tensor<4xf32>) {
+  // expected-error @below {{C27: expected output to have element type 'f32', that of the accumulation, beside accumulate, found 'bf16'}}
+  %0:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xbf16>, tensor<6x16xbf16>, tensor<6x8xbf16>)
+      outs(%o, %l : tensor<4x8xbf16>, tensor<4xf32>) {accumulate} -> tensor<4x8xbf16>, tensor<4xf32>
+  return
+}
+
+// -----
+
+// C27: a sink would count in each call.
+func.func @f(%q: tensor<1x4x16xf32>, %k: tensor<1x6x16xf32>, %v: tensor<1x6x8xf32>, %o: tensor<1x4x8xf32>,
+             %l: tensor<1x4xf32>, %s: tensor<1xf32>) {
+  // expected-error @below {{C27: expected no sink beside accumulate, where it would count once more with each call; give it to the call that makes the state}}
+  %0:2 = attn.sdpa ins(%q, %k, %v : tensor<1x4x16xf32>, tensor<1x6x16xf32>, tensor<1x6x8xf32>) sink(%s : tensor<1xf32>)
+      outs(%o, %l : tensor<1x4x8xf32>, tensor<1x4xf32>) {accumulate} -> tensor<1x4x8xf32>, tensor<1x4xf32>
+  return
+}
+
+// -----
+
+// C27: a gradient that there is none of.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>, %l: tensor<4xf32>) {
+  // expected-error @below {{C27: expected accumulate to name some of dquery, dkey and dvalue, found "dbias"}}
+  %0:3 = attn.sdpa_backward ins(%q, %k, %v, %o, %l, %o : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>,
+      tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>) outs(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>,
+      tensor<6x8xf32>) {accumulate = ["dkey", "dbias"]} -> tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>
+  return
+}
+
+// -----
+
+// C27: each call would round the gradient.
+func.func @f(%q: tensor<4x16xf16>, %k: tensor<6x16xf16>, %v: tensor<6x8xf16>, %o: tensor<4x8xf16>, %l: tensor<4xf32>) {
+  // expected-error @below {{C27: expected dkey to have element type 'f32', that of the accumulation, as accumulate names it, found 'f16'}}
+  %0:3 = attn.sdpa_backward ins(%q, %k, %v, %o, %l, %o : tensor<4x16xf16>, tensor<6x16xf16>, tensor<6x8xf16>,
+      tensor<4x8xf16>, tensor<4xf32>, tensor<4x8xf16>) outs(%q, %k, %v : tensor<4x16xf16>, tensor<6x16xf16>,
+      tensor<6x8xf16>) {accumulate = ["dkey"]} -> tensor<4x16xf16>, tensor<6x16xf16>, tensor<6x8xf16>
+  return
+}

@@ -39,6 +39,8 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
     With cu_seqlens of queries alone, keys are (batch, head, key, …), as those of `attn.gather_pages`, which `attn-tile`
     reads in tiles.
 
+    `accumulate` names outputs that the gradients are added to; the others are overwritten.
+
     Domain: (batch…, query, key, head, value).
 
     * C1 to C16, C21, C22: as for `attn.sdpa`, but the two scales may be of different ranks. Outputs have the maps of
@@ -48,6 +50,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
     * C25: `score_grad` stands exactly where `score_mod` does. It takes two floats of the type of the accumulation and
       yields one, from what C10 allows and `attn.accumulate` into one of `dcaptures`.
     * C26: dbias and dsink stand beside bias and sink only.
+    * C27: accumulate names some of dquery, dkey and dvalue, which then have the type of the accumulation.
 
     ```mlir
     %dq, %dk, %dv = attn.sdpa_backward
@@ -71,7 +74,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align,
                        OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap,
                        OptionalAttr<F64Attr>:$dropout_p, OptionalAttr<AffineMapArrayAttr>:$maps,
-                       OptionalAttr<Attn_ScheduleAttr>:$schedule);
+                       OptionalAttr<Attn_ScheduleAttr>:$schedule, OptionalAttr<StrArrayAttr>:$accumulate);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$score_grad,
                         MaxSizedRegion<1>:$query_ranges);
   let results = (outs Variadic<AnyRankedTensor>:$results);

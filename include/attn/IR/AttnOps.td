@@ -286,6 +286,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     them, and kv_lengths counts their keys. Sequences of fewer queries than `min_queries` are left out: their rows of the
     outputs stay as they were.
 
+    With `accumulate` the outputs hold the results of other keys, and become those of both: `attn.finalize` has the
+    formula. A row that keeps no key, and one from q_lengths on, stays as it was; where it had none either, output is 0.
+
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
     contiguous groups of Hq / Hkv query heads and never expanded. Quantised K and
     V stand for `key_scale * key` and `value_scale * value`, which are never in
@@ -321,6 +324,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C21: kv_scale stands with keys and values of type i8, f8E4M3FN or f8E5M2 and they with it; its two operands are
       f32 of one shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
     * C22: `prefix` is 1 or greater and stands beside `causal`, `window` or `chunk`.
+    * C27: `accumulate` stands with lse alone, or with max and log_sum, without sink and start; the output then has the
+      type of the accumulation.
 
     ```mlir
     %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x8x113x64xf32>, tensor<2x2x203x64xf32>, tensor<2x2x203x80xf32>)
@@ -342,7 +347,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
                        OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
-                       OptionalAttr<I64Attr>:$min_queries, OptionalAttr<Attn_ScheduleAttr>:$schedule);
+                       OptionalAttr<I64Attr>:$min_queries, OptionalAttr<Attn_ScheduleAttr>:$schedule,
+                       UnitAttr:$accumulate);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$start);
   let results = (outs Variadic<AnyRankedTensor>:$results);

@@ -155,6 +155,11 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
     `lse[i] = (row_sum[i] == 0) ? -inf : row_max[i] + ln row_sum[i]`. `max[i]` and `log_sum[i]` are the two terms of
     that sum, likewise -inf where row_sum is 0.
 
+    With `accumulate` the outputs hold a state as well, of other keys: its row maximum m and row sum l are max and
+    exp(log_sum) where both stand, otherwise lse and 1, and l is 0 where m is -inf; its acc is `l * output`, and what
+    output holds is not read where l is 0. What is written is of the two states merged, as by `attn.merge_states`. A row
+    without keys keeps what the outputs hold.
+
     Domain: (batch…, query, value). The state may hold more query rows than the
     outputs (lanes that pad a tile); those rows are dropped. With cu_seqlens the
     outputs are packed as those of `attn.sdpa`.
@@ -162,6 +167,7 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
     * C1, C2: as for `attn.scores`, but for the padding rows.
     * C4: the state is f32 or f64 of one type; output, lse, max and log_sum are floating
       point.
+    * C27: as for `attn.sdpa`.
 
     ```mlir
     %o, %lse = attn.finalize ins(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -171,7 +177,7 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
   let arguments = (ins Attn_Shaped:$acc, Attn_Shaped:$row_max, Attn_Shaped:$row_sum,
                        Attn_Shaped:$output, Optional<Attn_Shaped>:$lse, Optional<Attn_Shaped>:$max,
                        Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$cu_seqlens_q,
-                       OptionalAttr<AffineMapArrayAttr>:$maps);
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$accumulate);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)`

@@ -88,6 +88,18 @@ mlir::Value getRowResult(SdpaOp op, RowResult kind);
 mlir::Value buildRowResult(mlir::OpBuilder &builder, mlir::Location loc, RowResult kind, mlir::Value max,
                            mlir::Value sum);
 
+/// A row of attn.finalize with `accumulate`: what its acc and its old output are multiplied by for the new output, where
+/// a factor of 0 takes nothing, and the maximum and sum of both states.
+struct MergedRow {
+  mlir::Value factor, oldFactor, max, sum;
+};
+/// Of the state (max, sum) of new keys and the old results of the row, those that are not null.
+MergedRow mergeRow(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value max, mlir::Value sum, mlir::Value oldLse,
+                   mlir::Value oldMax, mlir::Value oldLogSum);
+/// What becomes of an old result: it stays where the new keys are none, whose sum is `sum`.
+mlir::Value mergeRowResult(mlir::OpBuilder &builder, mlir::Location loc, RowResult kind, const MergedRow &merged,
+                           mlir::Value sum, mlir::Value old);
+
 /// How the state of the online form is laid out.
 enum class StateLayout {
   RowMajor,  ///< acc (batch…, query, value)

@@ -13,6 +13,8 @@ namespace attn {
 
 /// Written by the user on a function: the names or numbers of the arguments whose gradients are asked for.
 constexpr llvm::StringLiteral kGradAttr = "attn.grad";
+/// Beside it: those of them whose gradients are added to what their destination holds.
+constexpr llvm::StringLiteral kIntoAttr = "attn.into";
 /// Of a pair of kernels that attn-differentiate has made: which one this is, and the name of both.
 constexpr llvm::StringLiteral kKindAttr = "attn.kind";
 constexpr llvm::StringLiteral kPairAttr = "attn.pair";

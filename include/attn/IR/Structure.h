@@ -18,6 +18,8 @@
 
 namespace attn {
 
+class SdpaBackwardOp;
+
 /// The named dimensions of an iteration domain; batch dimensions come before them.
 enum class DimKind { Query, Key, HeadSize, ValueSize };
 
@@ -62,6 +64,10 @@ bool isChainOp(mlir::Operation *op);
 
 /// True for the attn ops that read what their destinations hold: they add to it, or write a part of it.
 bool readsInits(mlir::Operation *op);
+/// The same of one destination: `accumulate` of attn.sdpa_backward names some.
+bool readsInit(mlir::OpOperand &init);
+/// True where that gradient, by its name in the table, is added to what the destination holds.
+bool accumulatesInto(SdpaBackwardOp op, llvm::StringRef output);
 /// True for a destination of an attn or linalg op that is written without being read: an empty tensor would do.
 bool isUnreadInit(mlir::OpOperand &operand);
 /// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.

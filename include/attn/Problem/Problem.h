@@ -77,6 +77,9 @@ struct Problem {
   Outputs outputs;
   /// Arguments whose gradients are asked for, of q, k, v, bias and sink: the problem is then two kernels.
   std::vector<std::string> grad;
+  /// What a call adds to in place of overwriting it: `state`, the outputs, which then hold those of other keys; or
+  /// arguments, those of `grad` whose gradients are added to what is there.
+  std::vector<std::string> into;
 
   /// What the text after the line holds: arguments that the regions read, and the regions with their braces, as MLIR.
   struct Capture {
@@ -88,6 +91,7 @@ struct Problem {
 
   bool hasScalesInPages() const { return kvScale == KvScale::Page || kvScale == KvScale::Slot; }
   bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN || kv == KvElement::F8E5M2; }
+  bool continuesState() const { return into == std::vector<std::string>{"state"}; }
   /// True where the alignment of a mask is a run-time offset.
   bool hasOffset() const { return words.getAlignment() == Alignment::Offset; }
   /// Whether the problem has the argument that a word is, by its own token or another.
@@ -126,7 +130,8 @@ std::string printProblemLine(const Problem &problem);
 /// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, those
 /// of Words.def, block_table, captures, results out, lse, weights, max, log_sum, key_sums, each only where the problem
 /// has it, named by `attn.name` attributes. Weights are returned by the unfused chain with scores in f32 (f64). Where
-/// gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one.
+/// gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one. With
+/// `into=state` the results are arguments as well, the last ones; gradients that are added to are named by `attn.into`.
 std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 
 } // namespace attn

@@ -115,6 +115,21 @@ LogicalResult attn::cpu::lowerRowFinalize(RewriterBase &rewriter, FinalizeOp op,
   Type outputType = getElementTypeOrSelf(output.memref.getType());
   bool isContiguous = output.isInnermost(getDomainPosition(op, DimKind::ValueSize));
   TileRows rows(vb, op);
+  if (op.getAccumulate()) {
+    rows.forEach({}, [&](Value row, ValueRange) {
+      auto [factor, oldFactor] = mergeOldRow(vb, op, rows.getDomain(row, Value()));
+      Value own = vb.broadcast(factor), isNone = vb.isEqual(own, 0);
+      auto getDomain = [&](Value column) { return rows.getDomain(row, column); };
+      addOldOutput(vb, output, getStaticSize(op, DimKind::ValueSize), isContiguous, getDomain, oldFactor,
+                   [&](Value column, Value mask) {
+                     Value x = vb.loadMasked(acc.memref, acc.getIndices(vb, getDomain(column)), mask);
+                     return vb.select(isNone, vb.splat(0), arith::MulFOp::create(rewriter, loc, x, own));
+                   });
+      return Values();
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
   rows.forEach({}, [&](Value row, ValueRange) {
     Values at = rows.getDomain(row, Value());
     Value l = loadRowScalar(vb, sum, at), isEmpty = vb.isEqual(l, 0);

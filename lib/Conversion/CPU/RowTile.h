@@ -63,6 +63,14 @@ bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 bool usesByteDot(OnlineStepOp step);
 mlir::LogicalResult verifyDecodeStep(OnlineStepOp op);
 
+/// Of a finalize with `accumulate`: writes the results of a row, at `domain`, and returns what its acc and its old output
+/// are multiplied by.
+std::pair<mlir::Value, mlir::Value> mergeOldRow(VectorBuilder &vb, FinalizeOp op, llvm::ArrayRef<mlir::Value> domain);
+/// output = getNew(column, mask) + oldFactor * output for each column of a row; a factor of 0 takes nothing.
+void addOldOutput(VectorBuilder &vb, const Operand &output, int64_t columns, bool isContiguous,
+                  llvm::function_ref<Values(mlir::Value column)> getDomain, mlir::Value oldFactor,
+                  llvm::function_ref<mlir::Value(mlir::Value column, mlir::Value mask)> getNew);
+
 mlir::LogicalResult lowerRowInit(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerRowFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
 

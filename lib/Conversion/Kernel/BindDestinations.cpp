@@ -212,12 +212,31 @@ static MemRefType toMemRef(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
+/// The argument that is the destination of a result; also one that is an output and that loops carry, or in which both
+/// branches compute the result. Null where there is none.
+static BlockArgument findArgumentOfResult(Value result, ArrayRef<KernelArgument> descriptions) {
+  Value value = getDestination(result);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument;
+  while (value && value.getDefiningOp()) {
+    Operation *op = value.getDefiningOp();
+    OpOperand *destination = getDestinationOperand(value);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      value = getBranchDestination(branch, cast<OpResult>(value).getResultNumber());
+    else
+      value = destination ? destination->get() : Value();
+  }
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  bool isOutput = argument && argument.getType() == result.getType() && descriptions[argument.getArgNumber()].isOutput;
+  return isOutput ? argument : BlockArgument();
+}
+
 /// Where each result goes: an argument that is its destination already, or a new one at the end.
 static FailureOr<SmallVector<BlockArgument>> findDestinations(func::FuncOp kernel, ValueRange results,
                                                               ArrayRef<KernelArgument> descriptions) {
   SmallVector<BlockArgument> destinations;
   for (Value result : results) {
-    auto argument = dyn_cast<BlockArgument>(getDestination(result));
+    BlockArgument argument = findArgumentOfResult(result, descriptions);
     if (!argument)
       argument = kernel.getBody().front().addArgument(toMemRef(result.getType()), kernel.getLoc());
     else if (const KernelArgument &input = descriptions[argument.getArgNumber()]; !input.isOutput)
@@ -321,7 +340,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
   for (Value result : terminator.getOperands())
-    if (!isa<BlockArgument>(getDestination(result)))
+    if (!findArgumentOfResult(result, descriptions))
       ownDestination(b, result);
   for (auto branch : entry.getOps<scf::IfOp>())
     splitBranchDestinations(b, branch);

@@ -184,7 +184,7 @@ private:
 /// True where a tensor only says where a result goes that overwrites all of it.
 static bool isDestination(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
-  return dps && isStructuredOp(dps) && dps.isDpsInit(&use) && !readsInits(dps);
+  return dps && isStructuredOp(dps) && dps.isDpsInit(&use) && !readsInit(use);
 }
 
 /// An allocation that is only written: its writes go, and what was computed in it is computed in an empty tensor.

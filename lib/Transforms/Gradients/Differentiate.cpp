@@ -40,14 +40,20 @@ public:
 
   LogicalResult run() {
     auto names = function->getAttrOfType<ArrayAttr>(kGradAttr);
+    auto into = function->getAttrOfType<ArrayAttr>(kIntoAttr);
     function->removeAttr(kGradAttr);
+    function->removeAttr(kIntoAttr);
     if (failed(checkFunction(names)))
       return failure();
     prepare();
     nameArguments();
-    if (!isOneAttention(names))
+    if (!isOneAttention(names)) {
+      if (into)
+        return refuse() << "expected one attn.sdpa beside " << kIntoAttr << ", found a function of more";
       return differentiateBody(function, names);
-    if (failed(findAttention()) || failed(findResults()) || failed(findWanted(names)) || failed(refuseOthers()))
+    }
+    if (failed(findAttention()) || failed(findResults()) || failed(findWanted(names)) || failed(refuseOthers()) ||
+        failed(findAdded(into)))
       return failure();
     returnRowStatistics();
     return buildBackward();
@@ -188,8 +194,32 @@ private:
     return success();
   }
 
+  /// Which gradients are added to what is there.
+  LogicalResult findAdded(ArrayAttr into) {
+    for (Attribute entry : into ? into.getValue() : ArrayRef<Attribute>()) {
+      BlockArgument argument = findArgument(function, entry);
+      const unsigned *input = llvm::find_if(wanted.inputs, [&](unsigned i) {
+        return argument && i <= OfValue && getInput(sdpa, wanted, i) == argument;
+      });
+      if (input == wanted.inputs.end())
+        return refuse() << "expected " << kIntoAttr << " to name arguments of " << kGradAttr
+                        << " that are query, key or value of attn.sdpa, found " << entry;
+      wanted.isAdded[*input] = true;
+      Type sum = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
+      if (Type type = getElementTypeOrSelf(getGradientType(*input)); type != sum)
+        return refuse() << "expected gradients that are added to to have element type " << sum << ", found " << type
+                        << "; let attn.sdpa return " << sum;
+    }
+    if (into && wanted.contains(OfScale))
+      return refuse() << "expected no gradient of a scale beside " << kIntoAttr << "; leave one out";
+    return success();
+  }
+
   /// What attn.sdpa has and attn.sdpa_backward has not.
   LogicalResult refuseOthers() {
+    if (sdpa.getAccumulate())
+      return refuse() << "expected attn.sdpa without accumulate, whose old outputs have gradients of their own; take "
+                      << "those of the new keys from out and lse of whole rows";
     if (sdpa.getScoreWeight())
       return refuse() << "expected scores that are products, found score_weight";
     for (unsigned input : wanted.inputs)
@@ -279,6 +309,13 @@ private:
     }
     for (unsigned input : wanted.inputs)
       results.push_back(getGradientType(input));
+    // One destination that is read, and all have a place in the order of the results.
+    unsigned numRead = names.size();
+    for (auto [i, input] : llvm::enumerate(wanted.inputs))
+      if (hasDestination(input)) {
+        types.push_back(results[i]);
+        names.push_back(getGradientName(input));
+      }
 
     b.setInsertionPointAfter(function);
     auto backward = func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(types, results));
@@ -289,10 +326,21 @@ private:
         backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
     copyStrides(function, kept, backward, kept.size() + 3);
     for (auto [i, input] : llvm::enumerate(wanted.inputs)) {
-      auto argument = cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root);
-      backward.setResultAttr(i, kNameAttr, b.getStringAttr("d" + getName(argument)));
+      backward.setResultAttr(i, kNameAttr, b.getStringAttr(getGradientName(input)));
+      if (!hasDestination(input))
+        continue;
+      backward.removeArgAttr(numRead, kStridedAttr);
+      wanted.destinations[input] = backward.getArgument(numRead++);
     }
     return backward;
+  }
+
+  /// True for q, k and v where one of them is added to.
+  bool hasDestination(unsigned input) const {
+    return input <= OfValue && llvm::is_contained(wanted.isAdded, true);
+  }
+  std::string getGradientName(unsigned input) {
+    return "d" + getName(cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root));
   }
 
   LogicalResult buildBackward() {
@@ -307,7 +355,7 @@ private:
     if (failed(cloneInputs(mapping)))
       return failure();
     SmallVector<Value> values;
-    for (unsigned i = kept.size(); i < body->getNumArguments(); ++i) {
+    for (unsigned i = kept.size(); i < kept.size() + places.size(); ++i) {
       Value value = body->getArgument(i);
       for (Operation *reshape : getView(getReturn().getOperand(places[i - kept.size()])).reshapes)
         value = undoReshape(b, reshape, value);

@@ -156,10 +156,13 @@ static BackwardOutputs createOutputs(OpBuilder &b, SdpaOp sdpa, const WantedGrad
     Type type = getElementTypeOrSelf(like.getType());
     return createEmpty(like, wanted.inSumType || isQuantised(type) ? sumType : type);
   };
+  auto createGradient = [&](SdpaInput input, Value like) {
+    return wanted.destinations[input] ? wanted.destinations[input] : createLike(like);
+  };
   BackwardOutputs outputs;
-  outputs.dquery = createLike(operands.query);
-  outputs.dkey = createLike(operands.key);
-  outputs.dvalue = createLike(operands.value);
+  outputs.dquery = createGradient(OfQuery, operands.query);
+  outputs.dkey = createGradient(OfKey, operands.key);
+  outputs.dvalue = createGradient(OfValue, operands.value);
   if (wanted.contains(OfBias))
     outputs.dbias = createLike(mapping.lookup(sdpa.getBias()));
   if (wanted.contains(OfSink))
@@ -206,6 +209,12 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
     attributes.set("scale", scales.getScale());
   if (ArrayAttr maps = getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr))
     attributes.set("maps", maps);
+  SmallVector<StringRef> added;
+  for (auto [isAdded, name] : llvm::zip(wanted.isAdded, ArrayRef<StringRef>{"dquery", "dkey", "dvalue"}))
+    if (isAdded)
+      added.push_back(name);
+  if (!added.empty())
+    attributes.set("accumulate", b.getStrArrayAttr(added));
   attributes.set(SdpaBackwardOp::getOperandSegmentSizeAttr(), b.getDenseI32ArrayAttr(segments));
   auto op = SdpaBackwardOp::create(b, loc, ValueRange(outputs.getAll()).getTypes(), operands, attributes.getAttrs());
   sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);

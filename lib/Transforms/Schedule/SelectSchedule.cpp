@@ -312,6 +312,18 @@ std::optional<FewQueries> attn::selectFewQueries(SdpaOp op, const TargetInfo &ta
   return few;
 }
 
+/// Kernels of GPUs overwrite what they return.
+static LogicalResult refuseAccumulation(func::FuncOp function) {
+  WalkResult result = function.walk([](Operation *op) {
+    if (!isa<SdpaOp, SdpaBackwardOp, FinalizeOp>(op) || !readsInits(op))
+      return WalkResult::advance();
+    op->emitOpError("expected no accumulate on a GPU, whose kernels overwrite their outputs; compile for a CPU, or join "
+                    "the results of calls, as attn.merge does");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSchedulePass> {
   using Base::Base;
@@ -319,6 +331,8 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
   void runOnOperation() override {
     FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
     if (failed(info))
+      return signalPassFailure();
+    if (info->gpu && failed(refuseAccumulation(getOperation())))
       return signalPassFailure();
     WalkResult result = getOperation().walk([&](SdpaOp op) {
       if (op.getSchedule())

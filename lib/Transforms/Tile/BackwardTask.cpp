@@ -312,8 +312,8 @@ static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at,
     if (!sum)
       continue;
     unsigned width = s.getWidth(name);
-    // From 0, or from what other chunks of queries have added.
-    if (at.task.queries) {
+    // From 0, or from what other chunks of queries have added, or what was there before.
+    if (at.task.queries || !s.getOperand(name).getDefiningOp<linalg::FillOp>()) {
       Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch, /*inPairs=*/false);
       *sum = createSlice(b, loc, read, getDimSlice(b, loc, read, 1, b.getIndexAttr(0), count));
     } else {

@@ -111,7 +111,7 @@ SmallVector<Value> attn::finalizeTile(OpBuilder &b, const TileShape &s, Finalize
   auto tiled =
       FinalizeOp::create(b, s.step.getLoc(), ValueRange(outputs.parts).getTypes(), state[0], state[1], state[2],
                          outputs.parts[0], byName.lookup("lse"), byName.lookup("max"), byName.lookup("log_sum"),
-                         /*cu_seqlens_q=*/Value(), b.getAffineMapArrayAttr(tileMaps));
+                         /*cu_seqlens_q=*/Value(), b.getAffineMapArrayAttr(tileMaps), finalize.getAccumulateAttr());
   return SmallVector<Value>(tiled->getResults());
 }
 

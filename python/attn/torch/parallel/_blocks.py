@@ -44,12 +44,23 @@ class Kernels(NamedTuple):
     sink: Tensor | None
     dynamic: bool | None
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, qs: Segment, ks: Segment) -> State | None:
-        """The state of the rows of qs on the keys of ks; None where the mask removes all."""
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, qs: Segment, ks: Segment, state: State | None = None
+    ) -> State | None:
+        """The state of the rows of qs with the keys of ks: in place of what `state` was, where the kernel adds to it.
+
+        None where there is no state, and the mask removes all keys.
+        """
         pieces = self.mask.pieces(qs, ks)
         if not pieces:
-            return None
+            return state
         sink = self.sink if _holds(ks, qs) else None
+        is_whole = len(pieces) == 1 and pieces[0].rows == slice(0, qs[1]) and pieces[0].sums is None
+        if state is not None and is_whole and sink is None and q.device.type == "cpu":
+            return self._run(pieces[0], q, k, v, None, state)
+        return merge(state, self._forward(pieces, q, k, v, sink, qs))
+
+    def _forward(self, pieces: list[Piece], q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, qs: Segment) -> State:
         if len(pieces) == 1 and pieces[0].rows == slice(0, qs[1]):
             return self._run(pieces[0], q, k, v, sink)
         kind = accumulation_type(q)
@@ -62,20 +73,39 @@ class Kernels(NamedTuple):
         return state
 
     def backward(
-        self, q: Tensor, k: Tensor, v: Tensor, saved: State, dout: Tensor, dlse: Tensor | None, qs: Segment, ks: Segment
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        saved: State,
+        dout: Tensor,
+        dlse: Tensor | None,
+        qs: Segment,
+        ks: Segment,
+        into: list[Tensor] | None = None,
     ) -> list[Tensor] | None:
-        """dq, dk, dv and, where this block has it, dsink; by the state of the whole row. None as in `forward`."""
+        """dq, dk, dv and, where this block has it, dsink; by the state of the whole row.
+
+        The first three are those of `into`, contiguous, with what is added to them. None where the mask removes all.
+        """
         pieces = self.mask.pieces(qs, ks)
         if not pieces:
             return None
         sink = self.sink if _holds(ks, qs) else None
         kind = accumulation_type(q)
-        results = [torch.zeros(x.shape, dtype=kind, device=q.device) for x in (q, k, v)]
+        results = into or [torch.zeros(x.shape, dtype=kind, device=q.device) for x in (q, k, v)]
+        results = results[:3]
         if sink is not None:
             results.append(torch.zeros_like(sink, dtype=kind))
         for piece in pieces:
             rows = [x[:, :, piece.rows] for x in (dout, saved.out, saved.max, saved.log_sum)]
             cotangent = None if dlse is None else dlse[:, :, piece.rows]
+            is_whole = piece.rows == slice(0, qs[1]) and piece.keys == slice(0, ks[1]) and piece.sums is None
+            if into is not None and is_whole and q.device.type == "cpu":
+                found = self._run_backward(piece, rows, cotangent, q, k, v, sink, dict(zip("qkv", into, strict=True)))
+                for to, x in zip(results[3:], found[3:], strict=True):
+                    to.add_(x)
+                continue
             found = self._run_backward(piece, rows, cotangent, q[:, :, piece.rows], k, v, sink)
             for n, (to, x) in enumerate(zip(results, found, strict=True)):
                 (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
@@ -101,8 +131,14 @@ class Kernels(NamedTuple):
             options["causal" if is_causal else "align"] = "top_left"
         return _ops.Call(q.contiguous(), k.contiguous(), v.contiguous(), [], dynamic=self.dynamic, **options)
 
-    def _run(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> State:
+    def _run(
+        self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, into: State | None = None
+    ) -> State:
         call = self._call(piece, q, k, v, sink)
+        if into is not None:
+            options = _place.options(call.tensors(), call.options())
+            attn.sdpa(call.q, call.k, call.v, **options, into=(into.out, (into.max, into.log_sum)))
+            return into
         flags: dict[str, Any] = {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
         if piece.sums is not None:
             out, row_max, log_sum = attn.varlen_sdpa(*call[:5], **call.options(), **flags)
@@ -111,7 +147,15 @@ class Kernels(NamedTuple):
         return State(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
 
     def _run_backward(
-        self, piece: Piece, rows: list[Tensor], dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, sink: Any
+        self,
+        piece: Piece,
+        rows: list[Tensor],
+        dlse: Tensor | None,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        sink: Any,
+        into: dict[str, Tensor] | None = None,
     ) -> list[Tensor]:
         call = self._call(piece, q, k, v, sink)
         kind = accumulation_type(q)
@@ -126,7 +170,7 @@ class Kernels(NamedTuple):
         out, row_max, log_sum, dout = (x.contiguous() for x in (out, row_max, log_sum, dout))
         options = _place.options(call.tensors(), call.options())
         options |= {"dlse": None if dlse is None else dlse.contiguous(), "grad": names, "out_dtype": kind}
-        found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, **options)
+        found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, into=into, **options)
         return [found[x] for x in names]
 
 

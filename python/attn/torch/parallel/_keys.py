@@ -78,15 +78,14 @@ KEYS = {"ring": Ring, "allgather": Gathered}
 
 
 def forward(keys: Ring | Gathered, kernels: _blocks.Kernels, mine: tuple[Segment, ...], q: Tensor) -> _blocks.State:
-    """The state of the rank's rows, merged in the order in which keys come."""
+    """The state of the rank's rows, continued in the order in which keys come."""
     queries = _blocks.cut(q, mine)
     states: list[_blocks.State | None] = [None] * len(mine)
     for theirs, k, v in keys:
         ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
         for i, rows in enumerate(mine):
             for j, columns in enumerate(theirs):
-                block = kernels.forward(queries[i], ks[j], vs[j], rows, columns)
-                states[i] = _blocks.merge(states[i], block)
+                states[i] = kernels.forward(queries[i], ks[j], vs[j], rows, columns, states[i])
     return _joined(states)
 
 
@@ -102,24 +101,19 @@ def backward(
     """dq, dk, dv of the rank's rows and keys, and dsink, by its rows, where there is a sink."""
     rows = rows_of(mine, q, saved, dout, dlse)
     kind = _blocks.accumulation_type(q)
-    dq: list[list[Tensor] | None] = [None] * len(mine)
+    dq = [torch.zeros(x[0].shape, dtype=kind, device=q.device) for x in rows]
     dsink: list[Tensor] | None = None
     for theirs, k, v in keys:
         ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
-        sums = [torch.zeros(x.shape, dtype=kind, device=x.device) for x in (k, v)]
-        parts = [x.split([n for _, n in theirs], dim=2) for x in sums]
+        sums = [[torch.zeros(x.shape, dtype=kind, device=x.device) for x in parts] for parts in (ks, vs)]
         for i, segment in enumerate(mine):
             for j, columns in enumerate(theirs):
                 query, state, *cotangents = rows[i]
-                found = kernels.backward(query, ks[j], vs[j], state, *cotangents, segment, columns)
-                if found is None:
-                    continue
-                dq[i] = _blocks.add(dq[i], found[:1])
-                parts[0][j].add_(found[1])
-                parts[1][j].add_(found[2])
-                dsink = _blocks.add(dsink, found[3:] or None)
-        keys.add(sums)
-    return [torch.cat([x[0] for x in dq if x is not None], 2), *keys.gradients(), *(dsink or [])]
+                into = [dq[i], sums[0][j], sums[1][j]]
+                found = kernels.backward(query, ks[j], vs[j], state, *cotangents, segment, columns, into)
+                dsink = _blocks.add(dsink, None if found is None else found[3:] or None)
+        keys.add([x[0] if len(x) == 1 else torch.cat(x, 2) for x in sums])
+    return [torch.cat(dq, 2), *keys.gradients(), *(dsink or [])]
 
 
 def rows_of(
