@@ -268,7 +268,8 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
     read, partial tiles keep the predicate, full ones are without it. With
     `block_map`, `attn.classify_tile` says in front of the loop what each tile
     is. The gradients of a CPU (`attn.backward_step`) have such a map where their
-    predicate has a conjunct that no range solves: a key tile reads a column of it. Batch, heads and lengths may be dynamic; K and V may be views of pages
+    predicate has a conjunct that no range solves; a key tile reads a column of
+    it. Batch, heads and lengths may be dynamic; K and V may be views of pages
     (`attn.gather_pages`), packed sequences, or of 16-bit elements, which are
     widened tile by tile.
 
