@@ -267,7 +267,9 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
     outputs. The keys follow `key_ranges`: no key outside of the visited range is
     read, partial tiles keep the predicate, full ones are without it. With
     `block_map`, `attn.classify_tile` says in front of the loop what each tile
-    is. Batch, heads and lengths may be dynamic; K and V may be views of pages
+    is. The gradients of a CPU (`attn.backward_step`) have such a map where their
+    predicate has a conjunct that no range solves; a key tile reads a column of
+    it. Batch, heads and lengths may be dynamic; K and V may be views of pages
     (`attn.gather_pages`), packed sequences, or of 16-bit elements, which are
     widened tile by tile.
 
