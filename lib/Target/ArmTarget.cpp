@@ -175,7 +175,7 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   target.hasPowerTable = extensions->Enabled.test(AArch64::AEK_SVE);
   // Of 128 bits: those of SVE have a layout for each 128 bits.
   target.hasBf16Matrices = extensions->Enabled.test(AArch64::AEK_BF16) && sveBits == 0;
-  target.hasByteDot = target.hasByteMatrices = extensions->Enabled.test(AArch64::AEK_DOTPROD) && sveBits == 0;
+  target.hasByteDot = target.hasSignedByteDot = extensions->Enabled.test(AArch64::AEK_DOTPROD) && sveBits == 0;
   target.bf16DotRate = target.hasBf16Matrices ? kMatrixRate : 0;
   target.fmaPerCycle = core.fmaPerCycle;
   target.fmaLatency = core.fmaLatency;

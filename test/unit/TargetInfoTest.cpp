@@ -123,7 +123,7 @@ TEST(TargetInfo, Arm) {
   EXPECT_EQ(getTarget("neoverse-n1").fmaPerCycle, 2);
   EXPECT_EQ(getTarget("neoverse-v2").fmaPerCycle, 4);
   EXPECT_TRUE(getTarget("neoverse-v2").hasBf16Matrices);
-  EXPECT_TRUE(getTarget("neoverse-v2").hasByteMatrices);
+  EXPECT_TRUE(getTarget("neoverse-v2").hasSignedByteDot);
   EXPECT_FALSE(getTarget("neoverse-n1").hasBf16Matrices);
   EXPECT_TRUE(getTarget("neoverse-n1").hasByteDot);
   EXPECT_FALSE(getTarget("aarch64-linux-gnu").hasByteDot);
