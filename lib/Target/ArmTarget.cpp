@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ArmTarget.h"
+#include "attn-c/attn_dispatch.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/VersionTuple.h"
@@ -174,7 +175,7 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   target.hasPowerTable = extensions->Enabled.test(AArch64::AEK_SVE);
   // Of 128 bits: those of SVE have a layout for each 128 bits.
   target.hasBf16Matrices = extensions->Enabled.test(AArch64::AEK_BF16) && sveBits == 0;
-  target.hasByteDot = target.hasByteMatrices = extensions->Enabled.test(AArch64::AEK_DOTPROD) && sveBits == 0;
+  target.hasByteDot = target.hasSignedByteDot = extensions->Enabled.test(AArch64::AEK_DOTPROD) && sveBits == 0;
   target.bf16DotRate = target.hasBf16Matrices ? kMatrixRate : 0;
   target.fmaPerCycle = core.fmaPerCycle;
   target.fmaLatency = core.fmaLatency;
@@ -187,13 +188,15 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
 }
 
 Expected<TargetInfo> getArmHost() {
-  // LLVM's name of the processor where it knows it, and what the system grants of the features that have a name there.
+  // LLVM's name of the processor where it knows it; of its features those that the system grants, which LLVM reads from
+  // a text that is the machine's, not the process'.
   std::string processor = sys::getHostCPUName().str();
   std::string name = isProcessor(processor) ? processor : kLowestLevel.str();
-  StringMap<bool> features = sys::getHostCPUFeatures();
-  for (StringRef feature : {"dotprod", "bf16", "i8mm", "sve", "sve2"})
-    if (auto found = features.find(feature); found != features.end())
-      name += (found->second ? "+" : "+no") + feature.str();
+  uint64_t found[ATTN_FEATURE_WORDS];
+  attn_detect_features(found);
+  for (const char *feature : {"dotprod", "bf16", "i8mm", "sve", "sve2"})
+    if (int32_t bit = attn_find_feature(feature); bit >= 0)
+      name += (found[bit / 64] >> bit % 64 & 1 ? "+" : "+no") + std::string(feature);
   Expected<TargetInfo> target = getArmTarget(name);
   if (target)
     target->name = "host";

@@ -192,7 +192,8 @@ TEST(CodeGen, SharedLibraryRuns) {
   for (bool parallel : {false, true}) {
     Folder folder;
     std::string bytes =
-        llvm::cantFail(linkSharedLibrary(emit(kProblem, getOptions("x86-64", parallel)), /*needsRuntime=*/parallel));
+        llvm::cantFail(linkSharedLibrary(emit(kProblem, getOptions("x86-64", parallel)),
+                                         llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/parallel));
     EXPECT_EQ(folder.list().size(), 0u) << "no temporary file is left";
     EXPECT_EQ(getSymbols(bytes).exported, (std::set<std::string>{"sdpa", "sdpa_checked"}));
     std::string path = folder.getPath("kernel.so");
@@ -209,12 +210,15 @@ TEST(CodeGen, SharedLibraryRuns) {
 
 TEST(CodeGen, LinkErrorsLeaveNothing) {
   Folder folder;
-  llvm::Expected<std::string> bytes = linkSharedLibrary("not an object", /*needsRuntime=*/false);
+  llvm::Expected<std::string> bytes =
+      linkSharedLibrary("not an object", llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/false);
   ASSERT_FALSE(bool(bytes));
   EXPECT_EQ(llvm::toString(bytes.takeError()).substr(0, 16), "linking failed: ");
   EXPECT_EQ(folder.list().size(), 0u);
   // lld is usable after an error.
-  EXPECT_FALSE(llvm::cantFail(linkSharedLibrary(emit(kProblem, getOptions("x86-64")), false)).empty());
+  llvm::Expected<std::string> library = linkSharedLibrary(
+      emit(kProblem, getOptions("x86-64")), llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/false);
+  EXPECT_FALSE(llvm::cantFail(std::move(library)).empty());
 }
 
 TEST(CodeGen, UnwritablePathsLeaveNothing) {
@@ -235,7 +239,8 @@ TEST(CodeGen, LinkNeedsTemporaryFiles) {
   std::string object = emit(kProblem, getOptions("x86-64"));
   Folder folder;
   setenv("TMPDIR", folder.getPath("absent").c_str(), 1);
-  llvm::Expected<std::string> bytes = linkSharedLibrary(object, /*needsRuntime=*/false);
+  llvm::Expected<std::string> bytes =
+      linkSharedLibrary(object, llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/false);
   ASSERT_FALSE(bool(bytes));
   EXPECT_NE(llvm::toString(bytes.takeError()).find("cannot create a temporary file"), std::string::npos);
   EXPECT_EQ(folder.list().size(), 0u);

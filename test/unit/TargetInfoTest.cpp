@@ -123,12 +123,12 @@ TEST(TargetInfo, Arm) {
   EXPECT_EQ(getTarget("neoverse-n1").fmaPerCycle, 2);
   EXPECT_EQ(getTarget("neoverse-v2").fmaPerCycle, 4);
   EXPECT_TRUE(getTarget("neoverse-v2").hasBf16Matrices);
-  EXPECT_TRUE(getTarget("neoverse-v2").hasByteMatrices);
+  EXPECT_TRUE(getTarget("neoverse-v2").hasSignedByteDot);
   EXPECT_FALSE(getTarget("neoverse-n1").hasBf16Matrices);
   EXPECT_TRUE(getTarget("neoverse-n1").hasByteDot);
   EXPECT_FALSE(getTarget("aarch64-linux-gnu").hasByteDot);
   EXPECT_EQ(getTarget("aarch64-apple-darwin").triple, "arm64-apple-macosx11.0");
-  EXPECT_EQ(getTarget("arm64-apple-macos14:apple-m2").triple, "arm64-apple-macosx14.0.0");
+  EXPECT_EQ(getTarget("arm64-apple-macos14:apple-m2").triple, "arm64-apple-macosx14");
   EXPECT_EQ(getTarget("aarch64-pc-windows-msvc").triple, "aarch64-pc-windows-msvc");
   EXPECT_EQ(getTarget("apple-m1").lineBytes, 128);
   EXPECT_EQ(getTarget("neoverse-v1+sve256").vectorBits, 256u);

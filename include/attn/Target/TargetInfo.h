@@ -62,15 +62,14 @@ struct TargetInfo {
   /// Rate of products of bf16 (vdpbf16ps, which sums pairs; bfmmla) relative to f32 multiply-adds; 0 if the target
   /// lacks them. It depends on the processor, not on the width of the type: below 1 it is better to widen.
   double bf16DotRate = 0;
-  /// Adds four products of an unsigned and a signed byte (vpdpbusd), or of signed ones (sdot, hasByteMatrices), to each
-  /// i32 of a vector in one instruction.
-  bool hasByteDot = false;
+  /// Adds four products of an unsigned and a signed byte (vpdpbusd), or of signed ones (sdot, hasSignedByteDot), to
+  /// each i32 of a vector in one instruction.
+  bool hasByteDot = false, hasSignedByteDot = false;
   /// Limits of kernels that use it. Rows are multiples of kByteDotColumns bytes, the part of a register that shuffles
   /// stay in. A sum has at most kMaxByteDotSum products of 16 by 8 bits, as many as an i32 holds.
   static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
-  /// Multiplies 2 x 4 by 4 x 2 bf16 in one instruction (bfmmla), and has sums of pairs of their products (bfdot); has
-  /// the same of signed bytes (smmla, which no kernel uses; sdot).
-  bool hasBf16Matrices = false, hasByteMatrices = false;
+  /// Multiplies 2 x 4 by 4 x 2 bf16 in one instruction (bfmmla), and has sums of pairs of their products (bfdot).
+  bool hasBf16Matrices = false;
   /// Rate of tdpbf16ps, which multiplies tiles of 16 rows by 32 bf16, relative to f32 multiply-adds; 0 if the target
   /// lacks it. A process must ask its operating system for the tiles before it uses them; a host that refuses has none.
   double tileRate = 0;
@@ -91,7 +90,8 @@ struct TargetInfo {
   unsigned getLanes(unsigned elementBits) const { return vectorBits / elementBits; }
 
   /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4"), a processor that LLVM
-  /// knows ("znver5"), 64-bit Arm by its triple ("aarch64-linux-gnu"), an architecture ("armv8.2-a") or a processor
+  /// knows ("znver5"), 64-bit Arm by its triple ("aarch64-linux-gnu", "aarch64-apple-darwin"), an architecture
+  /// ("armv8.2-a") or a processor
   /// ("neoverse-v2"), both as "aarch64-linux-gnu:neoverse-v2", with features as "neoverse-v1+sve256" and
   /// "neoverse-v2+nosve", or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"). The error says which names
   /// are known.

@@ -33,7 +33,7 @@ Value ByteBuilder::shiftLeft(Value x, int64_t count) {
 }
 
 Value ByteBuilder::dot(Value acc, Value bytes, Value signedBytes) {
-  if (vb.target.hasByteMatrices)
+  if (vb.target.hasSignedByteDot)
     return emitByteDot(vb, acc, bytes, signedBytes);
   bool isWide = width == 64;
   return vb.assembly(wordType, {acc, bytes, signedBytes}, isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0",
@@ -41,7 +41,7 @@ Value ByteBuilder::dot(Value acc, Value bytes, Value signedBytes) {
 }
 
 Value ByteBuilder::flipTopBits(Value bytes) {
-  return vb.target.hasByteMatrices ? bytes : arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128));
+  return vb.target.hasSignedByteDot ? bytes : arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128));
 }
 
 Value ByteBuilder::maxAbs(Value largest, Value x) {

@@ -29,7 +29,7 @@ public:
   /// acc + the four products of each lane.
   mlir::Value dot(mlir::Value acc, mlir::Value bytes, mlir::Value signedBytes);
   /// Signed bytes as the first factor of a dot takes them: as unsigned ones that are greater by 128, or as they are
-  /// (TargetInfo::hasByteMatrices).
+  /// (TargetInfo::hasSignedByteDot).
   mlir::Value flipTopBits(mlir::Value bytes);
 
   /// The larger of `largest` and |x|, as bits: those of floats of one sign are in their order, and NaN is the last.

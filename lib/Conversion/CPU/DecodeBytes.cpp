@@ -44,7 +44,7 @@ static constexpr int64_t kBytes = ByteBuilder::kBytes, kDigits = ByteBuilder::kD
 static void storeScale(VectorBuilder &vb, const ByteOperand &operand, ArrayRef<Value> row, Value scale, Value sum) {
   ByteBuilder bytes(vb);
   // What flipTopBits adds to each product, if it adds anything.
-  sum = vb.target.hasByteMatrices
+  sum = vb.target.hasSignedByteDot
             ? bytes.splat(bytes.wordType, 0)
             : bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
   auto store = [&](Value vector, Value memref) {
