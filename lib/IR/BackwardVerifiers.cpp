@@ -97,7 +97,8 @@ LogicalResult SdpaBackwardOp::verify() {
     return failure();
   if (getDsink() && !getSink())
     return emitOpError("C26: expected dsink beside sink, found it alone");
-  for (Attribute name : getAccumulate().value_or(ArrayAttr())) {
+  std::optional<ArrayAttr> names = getAccumulate();
+  for (Attribute name : names ? names->getValue() : ArrayRef<Attribute>()) {
     auto text = cast<StringAttr>(name).getValue();
     Value output = text == "dquery" ? getDquery() : text == "dkey" ? getDkey() : text == "dvalue" ? getDvalue() : Value();
     if (!output)

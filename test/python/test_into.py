@@ -259,7 +259,6 @@ def test_torch_tensors_are_written_in_place():
         ({"out": "strided"}, ValueError, "expected out of into to be C-contiguous"),
         ({"out": "shape"}, ValueError, "out"),
         ({"out": "locked"}, ValueError, "expected out of into to be writable"),
-        ({"layout": "bsd", "heads": 2}, ValueError, ""),
     ],
 )
 def test_refusals(change, error, text):

@@ -359,7 +359,8 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   bindArguments(b, entry, descriptions);
   b.setInsertionPoint(terminator);
   for (auto [result, destination] : pairs)
-    materialize(b, result, destination);
+    if (result != destination) // there are no rows, and it stays as it is
+      materialize(b, result, destination);
   func::ReturnOp::create(b, kernel.getLoc());
   terminator.erase();
   kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
