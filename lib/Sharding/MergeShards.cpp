@@ -45,13 +45,20 @@ static SdpaOp createPartial(OpBuilder &b, SdpaOp local, Type accumulation) {
                       {},
                       {},
                       local.getCausalOffset(),
+                      local.getQOrigin(),
+                      local.getKOrigin(),
                       {},
                       {},
                       {},
                       {},
                       {},
-                      {},
-                      {},
+                      local.getDropoutSeed(),
+                      local.getDropoutOffset(),
+                      local.getBOrigin(),
+                      local.getHOrigin(),
+                      local.getWholeHq(),
+                      local.getWholeSq(),
+                      local.getWholeSk(),
                       local.getScaleValue()};
   SmallVector<Value> present;
   SmallVector<int32_t> segments;

@@ -129,8 +129,12 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
       return op.emitOpError("expected no region beside a sharding, found one: its positions count from the shard");
   if (split.isWhole())
     return success();
-  if (op.getCuSeqlensQ() || op.getKeyScale() || op.getDropoutSeed())
-    return op.emitOpError("expected neither cu_seqlens, kv_scale nor dropout beside a sharding: they are of the whole");
+  if (op.getCuSeqlensQ() || op.getKeyScale())
+    return op.emitOpError("expected neither cu_seqlens nor kv_scale beside a sharding: they are of the whole");
+  bool isStatic = llvm::none_of(ArrayRef(getStaticDomain(op)).take_front(split.numBatch + 2), ShapedType::isDynamic);
+  if (op.getDropoutP() && !isStatic && !op.getWholeHq())
+    return op.emitOpError("expected static sizes beside dropout and a sharding, found dynamic ones; write "
+                          "whole(%hq, %sq, %sk : i64, i64, i64), by which dropout counts");
   if (!split.hasPositions())
     return success();
   if (op.getQLengths() || op.getKvLengths())
@@ -138,8 +142,8 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
                           "the whole; write a causal offset, or shard batch or heads");
   if (split.getKeys().empty())
     return success();
-  if (op.getSink() || op.getChunk() || op.getPrefix())
-    return op.emitOpError("expected neither sink, chunk nor prefix beside sharded keys: they would count once a shard");
+  if (op.getSink())
+    return op.emitOpError("expected no sink beside sharded keys: it would count once a shard");
   if (op.getMaps())
     return op.emitOpError("expected the default layout beside sharded keys, found maps");
   return success();
@@ -215,11 +219,13 @@ struct AttentionSharding : shard::ShardingInterface::ExternalModel<AttentionShar
     shard::partitionTriviallyShardableOperation(*op, operands, operandShardings, resultShardings, partitionMap, symbols,
                                                 b);
     auto local = partitionMap.lookup(op->getResult(0)).template getDefiningOp<OpTy>();
-    if (split.hasPositions()) {
+    if (!split.isWhole()) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(local);
-      if (failed(placePositions(b, cast<OpTy>(op), local, gridOp, split)))
+      if (split.hasPositions() && failed(placePositions(b, cast<OpTy>(op), local, gridOp, split)))
         return failure();
+      if (local.getDropoutP())
+        placeDropout(b, cast<OpTy>(op), local, gridOp, split);
     }
     b.setInsertionPointAfter(local);
     partitionMap.map(op->getResults(), joinResults(b, local, grid.getValue(), split));
@@ -246,7 +252,10 @@ private:
   static LogicalResult placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid,
                                       const SplitAxes &split) {
     bool hasWindow = local.getWindow() || local.getChunk();
-    if (!local.getCausal() && !hasWindow)
+    // An offset says how far rows are from keys; what counts keys themselves needs to know where both are.
+    bool countsKeys = (!split.getKeys().empty() && (local.getChunk() || local.getPrefix())) || local.getDropoutP() ||
+                      local.getQOrigin() || local.getKOrigin();
+    if (!local.getCausal() && !hasWindow && !countsKeys)
       return success();
     if (split.numBatch == 0)
       return whole.emitOpError("expected a batch dimension beside sharded rows or keys and a mask of positions, found "
@@ -258,7 +267,13 @@ private:
     unsigned rowDim = split.numBatch, keyDim = split.numBatch + 1;
     Value row = getStart(b, loc, grid, split.getRows(), getSize(b, loc, local.getQuery(), maps[0], rowDim));
     Value key = getStart(b, loc, grid, split.getKeys(), getSize(b, loc, local.getKey(), maps[1], keyDim));
-    Value offset = arith::SubIOp::create(b, loc, row, key);
+    Value offset;
+    if (countsKeys) {
+      local.getQOriginMutable().assign(addToEach(b, local, local.getQOrigin(), row));
+      local.getKOriginMutable().assign(addToEach(b, local, local.getKOrigin(), key));
+    } else {
+      offset = arith::SubIOp::create(b, loc, row, key);
+    }
 
     auto causal = dyn_cast_or_null<CausalAlignmentAttr>(local.getCausalAttr());
     CausalAlignmentAttr alignment = causal ? causal : local.getAlignAttr();
@@ -268,29 +283,60 @@ private:
         return whole.emitOpError("expected static numbers of rows and keys beside #attn.causal<bottom_right> and "
                                  "sharded rows or keys; write #attn.causal<offset>");
       Value behind = arith::ConstantIndexOp::create(b, loc, sizes[keyDim] - sizes[rowDim]);
-      offset = arith::AddIOp::create(b, loc, offset, behind);
+      offset = offset ? arith::AddIOp::create(b, loc, offset, behind).getResult() : behind;
     }
-    setOffset(b, local, offset);
-    auto byOffset = CausalAlignmentAttr::get(b.getContext(), CausalAlignment::Offset);
+    if (!offset && (alignment || (!local.getCausal() && !hasWindow)))
+      return success();
+    if (offset)
+      local.getCausalOffsetMutable().assign(addToEach(b, local, local.getCausalOffset(), offset));
+    auto placed = CausalAlignmentAttr::get(b.getContext(), offset ? CausalAlignment::Offset : CausalAlignment::TopLeft);
     if (local.getCausal())
-      local.setCausalAttr(byOffset);
+      local.setCausalAttr(placed);
     else
-      local.setAlignAttr(byOffset);
+      local.setAlignAttr(placed);
     return success();
   }
 
-  /// One offset a batch index, beside those that the op has.
-  static void setOffset(OpBuilder &b, OpTy local, Value offset) {
+  /// Dropout counts weights by batch indices, heads and sizes of the whole.
+  static void placeDropout(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid, const SplitAxes &split) {
     Location loc = local.getLoc();
-    if (Value given = local.getCausalOffset()) {
+    AffineMap map = getMaps(local)[0];
+    auto toNumber = [&](Value index) -> Value { return arith::IndexCastOp::create(b, loc, b.getI64Type(), index); };
+    auto place = [&](unsigned dim, MutableOperandRange operand) {
+      if (split.axes[dim].empty())
+        return;
+      Value start = toNumber(getStart(b, loc, grid, split.axes[dim], getSize(b, loc, local.getQuery(), map, dim)));
+      if (!operand.empty())
+        start = arith::AddIOp::create(b, loc, operand.begin()->get(), start);
+      operand.assign(start);
+    };
+    if (split.numBatch > 1)
+      place(0, local.getBOriginMutable());
+    if (split.numBatch > 0)
+      place(split.numBatch - 1, local.getHOriginMutable());
+    if (local.getWholeHq())
+      return;
+    SmallVector<int64_t> sizes = getStaticDomain(whole);
+    auto getConstant = [&](unsigned dim) -> Value {
+      return arith::ConstantIntOp::create(b, loc, b.getI64Type(), sizes[dim]);
+    };
+    local.getWholeHqMutable().assign(split.numBatch > 0 ? getConstant(split.numBatch - 1)
+                                                        : arith::ConstantIntOp::create(b, loc, b.getI64Type(), 1));
+    local.getWholeSqMutable().assign(getConstant(split.numBatch));
+    local.getWholeSkMutable().assign(getConstant(split.numBatch + 1));
+  }
+
+  /// A list of one number a batch index: `offset`, added to what `given`, which may be null, has.
+  static Value addToEach(OpBuilder &b, OpTy local, Value given, Value offset) {
+    Location loc = local.getLoc();
+    if (given) {
       auto type = cast<RankedTensorType>(given.getType());
       Value number = arith::IndexCastOp::create(b, loc, type.getElementType(), offset);
       SmallVector<Value> sizes;
       if (type.isDynamicDim(0))
         sizes.push_back(tensor::DimOp::create(b, loc, given, 0));
       Value all = tensor::SplatOp::create(b, loc, type, number, sizes);
-      local.getCausalOffsetMutable().assign(arith::AddIOp::create(b, loc, given, all).getResult());
-      return;
+      return arith::AddIOp::create(b, loc, given, all);
     }
     Value number = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
     OpFoldResult size = getSize(b, loc, local.getQuery(), getMaps(local)[0], 0);
@@ -298,7 +344,7 @@ private:
     SmallVector<Value> dynamic;
     dispatchIndexOpFoldResult(size, dynamic, shape);
     auto type = RankedTensorType::get(shape, b.getI32Type());
-    local.getCausalOffsetMutable().assign(tensor::SplatOp::create(b, loc, type, number, dynamic).getResult());
+    return tensor::SplatOp::create(b, loc, type, number, dynamic);
   }
 };
 
