@@ -23,6 +23,8 @@ class Packed(Words, total=False):
     k_scale: Tensor | None
     v_scale: Tensor | None
     out_dtype: Any
+    q_origin: int | Integers | None
+    k_origin: int | Integers | None
     dynamic: bool
     target: str
 
@@ -45,5 +47,8 @@ class Dense(Packed, total=False):
     q_lengths: Integers | None
     kv_lengths: Integers | None
     dropout: tuple[float, int, int] | None
+    b_origin: int | None
+    h_origin: int | None
+    whole: tuple[int, int, int] | None
     layout: str
     heads: int | tuple[int, int] | None

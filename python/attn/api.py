@@ -163,6 +163,11 @@ def sdpa(
     return_log_sum: bool = False,
     return_key_sums: bool = False,
     out_dtype: Any = None,
+    q_origin: int | Integers | None = None,
+    k_origin: int | Integers | None = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
+    whole: tuple[int, int, int] | None = None,
     dynamic: bool | None = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -211,6 +216,12 @@ def sdpa(
         weights.
       out_dtype: of out, and of the gradients of q, k, v and bias: None for the type of q, or float32 beside a q of 16
         bits, for partial results, which are rounded once, behind their sum.
+      q_origin, k_origin: where rows and keys begin in a whole that q, k and v are a part of, as a device has it: an
+        integer, or integers [B]. causal, window, chunk, prefix, score_mod, mask_mod and dropout take row i for
+        i + q_origin and key j for j + k_origin, so that they are those of the whole; bias, mask and lengths count the
+        rows given. Not beside "bottom_right". For a GPU tensors [B] on the device.
+      b_origin, h_origin: where batch and heads begin in it, for score_mod, mask_mod and dropout.
+      whole: (Hq, Sq, Sk) of it, by which dropout counts; beside dropout and an origin.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
         compile for exactly this problem at first, and leave batch and lengths open once they change.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
@@ -227,7 +238,8 @@ def sdpa(
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
-    given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
+    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin, "whole": whole}
+    given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale, *places.values())
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
     has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
@@ -247,7 +259,7 @@ def sdpa(
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
     options |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
     options |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
-    options["out_dtype"] = out_dtype
+    options |= {"out_dtype": out_dtype, **places}
     traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
     kernel, inputs = prepared(q, k, v, target, **traced, **options)
     return kernel.run(inputs, q)
