@@ -91,7 +91,7 @@ def test_rows(name, dtype):
         _assert_near(grads["q"], want[at], tolerance)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["two-sided", "chunk", "prefix-window", "captured", "dropout", "all"])
 def test_blocks(name):
     """Rows and keys of zigzag shards: their merge is the whole, their gradients by the lse of the whole sum to its."""
     case = CASES[name]
@@ -101,25 +101,22 @@ def test_blocks(name):
     gradients = reference.sdpa_backward(*wide, None, None, _wide(dout), **case)
     out, lse = want.astype(np.float32), want_lse.astype(np.float32)
     sums = {x: np.zeros(y.shape) for x, y in gradients.items()}
-    parts, terms = [], []
     merged = np.zeros(want.shape)
     rows = [(0, 29), (29, 57), (57, 86), (86, SQ)]
     for first, end in rows:
-        numerator, total = 0.0, 0.0
+        numerator = 0.0
         for start, stop in [(0, 64), (64, 101), (101, 203)]:
             at, of = np.s_[:, :, first:end], np.s_[:, :, start:stop]
             given = places(case, 0, 0, first, start)
             given["dynamic"] = True  # one kernel for all of them
             own, own_lse = attn.sdpa(q[at], k[of], v[of], **given, return_lse=True)
             factor = np.where(np.isfinite(want_lse[at]), np.exp(_wide(own_lse) - want_lse[at]), 0.0)[..., None]
-            numerator, total = numerator + _wide(own) * factor, total + factor
+            numerator = numerator + _wide(own) * factor
             own = attn.sdpa_backward(q[at], k[of], v[of], out[at], lse[at], dout[at], **given)
             sums["q"][at] += own["q"]
             sums["k"][of] += own["k"]
             sums["v"][of] += own["v"]
         merged[:, :, first:end] = numerator
-        terms.append(total)
-        parts.append(numerator)
     _assert_near(merged, want, 2e-5)
     for x, y in gradients.items():
         _assert_near(sums[x], y, 4e-5)
@@ -265,9 +262,9 @@ def test_captured_arrays_are_those_of_the_whole():
     for name in names:
         _assert_near(own[name], want[name], 4e-5)
     assert not own["table"][:2].any()
-    small = np.zeros((HQ, SK), np.float32)
-    with pytest.raises(ValueError, match="0 to 292 possible"):
-        attn.sdpa(q[at], k[of], v[of], **(given | {"score_mod": lambda s, b, h, i, j: s + small[h, j]}), target="host")
+    small = np.zeros((HQ, SK - 1), np.float32)
+    with pytest.raises(ValueError, match="202 possible"):
+        attn.sdpa(q[at], k[of], v[of], **(given | {"score_mod": lambda s, b, h, i, j: s + small[h, j]}))
 
 
 @pytest.mark.parametrize(
