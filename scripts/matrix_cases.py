@@ -40,6 +40,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "sink": ("", "sink"),
     "q_lengths": ("", "q_lengths"),
     "kv_lengths": ("", "kv_lengths"),
+    "origin": ("", "q", "k", "q,k", "q,k,b,h", "q,k,b,h,whole", "whole"),
     "dropout": ("", "0", "0.1", "0.7", "1"),
     "layout": ("", "bshd", "bsd", "varlen"),
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
@@ -57,6 +58,7 @@ RARE = {
     "pages": 0.4,
     "chunk": 0.3,
     "prefix": 0.2,
+    "origin": 0.3,
     "layout": 0.7,
     "out": 0.7,
     "paged": 0.7,
@@ -88,11 +90,16 @@ def is_quantised(case: Levels) -> bool:
     return case["kv"] in ("int8", "fp8", "e5m2")
 
 
+def has_origin(case: Levels) -> bool:
+    """True where rows or keys begin at an origin."""
+    return "q" in case["origin"].split(",") or "k" in case["origin"].split(",")
+
+
 def lacks_alignment(case: Levels) -> bool:
     """A window or chunks whose diagonal the line does not place."""
     queries, keys = case["size"].split("x")
     may_differ = case["q_lengths"] or case["kv_lengths"] or case["layout"] == "varlen"
-    may_differ = may_differ or is_dynamic(case, "q") or is_dynamic(case, "k") or queries != keys
+    may_differ = may_differ or has_origin(case) or is_dynamic(case, "q") or is_dynamic(case, "k") or queries != keys
     has_diagonal = case["window"] or case["chunk"]
     return bool(has_diagonal and not case["causal"] and not case["align"] and may_differ)
 
@@ -114,7 +121,7 @@ def has_state_outputs(case: Levels) -> bool:
     return "lse" in names or {"max", "log_sum"} <= set(names)
 
 
-ALIGNED = ("window", "chunk", "causal", "align", "size", "dynamic", "layout")
+ALIGNED = ("window", "chunk", "causal", "align", "size", "dynamic", "layout", "origin")
 RULES = (
     Rule(
         "layout=bsd, which has no dimension for them",
@@ -197,6 +204,37 @@ RULES = (
             and "offset" in (case["causal"], case["align"])
             and not case["paged"]
         ),
+    ),
+    Rule(
+        "a number of sequences with layout=varlen and origins",
+        ("layout", "dynamic", "origin", "paged"),
+        lambda case: (
+            case["layout"] == "varlen"
+            and is_dynamic(case, "b")
+            and has_origin(case)
+            and "offset" not in (case["causal"], case["align"])
+            and not case["paged"]
+        ),
+    ),
+    Rule(
+        "expected no bottom_right beside",
+        ("origin", "causal", "align"),
+        lambda case: has_origin(case) and "bottom_right" in (case["causal"], case["align"]),
+    ),
+    Rule(
+        "expected whole beside dropout and",
+        ("origin", "dropout"),
+        lambda case: bool(case["dropout"] and case["origin"] and "whole" not in case["origin"]),
+    ),
+    Rule(
+        "expected whole beside dropout, which",
+        ("origin", "dropout"),
+        lambda case: bool("whole" in case["origin"] and not case["dropout"]),
+    ),
+    Rule(
+        "no weights beside origins",
+        ("origin", "out"),
+        lambda case: bool("weights" in case["out"] and {"b", "whole"} & set(case["origin"].split(","))),
     ),
     Rule("numbers of heads with paged", ("paged", "dynamic"), lambda c: bool(c["paged"] and is_dynamic(c, "h"))),
     Rule("pages only with paged", ("pages", "paged"), lambda case: bool(case["pages"] and not case["paged"])),
@@ -328,6 +366,7 @@ def print_problem(case: Levels) -> str:
         shape = ",".join(letters.get(letter, letter) for letter in case[name])
         words.append("" if not case[name] else f"{name}=bool" if case[name] == "bool" else f"{name}={shape}")
     words += [case["sink"], case["q_lengths"], case["kv_lengths"], case["strided"]]
+    words += [x if x in ("", "whole") else f"{x}_origin" for x in case["origin"].split(",")]
     return " ".join(word for word in words if word and word not in ("b1", "hq1", "f32"))
 
 

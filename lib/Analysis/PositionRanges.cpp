@@ -11,6 +11,7 @@
 
 #include "attn/Analysis/PositionRanges.h"
 #include "attn/Analysis/KeyRanges.h"
+#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -39,6 +40,7 @@ static std::optional<APInt> matchConstant(Value value) {
 }
 
 PositionRanges::PositionRanges(Operation *op, Region &region) {
+  this->op = op;
   if (isStructuredOp(op)) {
     domain = getStaticDomain(op);
     numBatch = getNumBatchDims(op);
@@ -61,8 +63,11 @@ PositionRange PositionRanges::get(Value value) const {
   return {getAny(value), false};
 }
 
-/// [0, size) of the dimension that it counts. A dimension without elements has no position: any range is right.
+/// [0, size) of the dimension that it counts, anything where it begins at an origin. A dimension without elements has
+/// no position: any range is right.
 PositionRange PositionRanges::getIndex(IndexOp op) const {
+  if (isShifted(this->op, op.getKind()))
+    return {getAny(op), false};
   unsigned position = 0;
   bool isBound = false;
   switch (op.getKind()) {

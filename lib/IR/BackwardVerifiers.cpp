@@ -102,9 +102,9 @@ LogicalResult SdpaBackwardOp::verify() {
     auto text = cast<StringAttr>(name).getValue();
     Value output = text == "dquery" ? getDquery() : text == "dkey" ? getDkey() : text == "dvalue" ? getDvalue() : Value();
     if (!output)
-      return emitOpError("C27: expected accumulate to name some of dquery, dkey and dvalue, found ") << name;
+      return emitOpError("C28: expected accumulate to name some of dquery, dkey and dvalue, found ") << name;
     if (getElement(output) != accumulation)
-      return emitOpError("C27: expected ")
+      return emitOpError("C28: expected ")
              << text << " to have element type " << accumulation
              << ", that of the accumulation, as accumulate names it, found " << getElement(output);
   }

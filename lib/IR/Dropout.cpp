@@ -12,6 +12,7 @@
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <array>
 #include <cmath>
 
@@ -59,6 +60,24 @@ private:
   Location loc;
 };
 
+/// Hq, Sq and Sk that weights are counted by, in front of `op`: those of the whole that it is a part of, or its own.
+SmallVector<Value> getSizes(OpBuilder &b, Operation *op, unsigned count) {
+  auto whole = llvm::TypeSwitch<Operation *, std::array<Value, 3>>(op)
+                   .Case<SdpaOp, SdpaBackwardOp>([](auto sdpa) {
+                     return std::array<Value, 3>{sdpa.getWholeHq(), sdpa.getWholeSq(), sdpa.getWholeSk()};
+                   })
+                   .Default([](Operation *) { return std::array<Value, 3>(); });
+  SmallVector<Value> sizes;
+  Location loc = op->getLoc();
+  if (whole[0])
+    for (Value size : ArrayRef(whole).take_back(count))
+      sizes.push_back(b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), size));
+  else
+    for (OpFoldResult size : ArrayRef(getDomainSizes(b, op)).take_front(getNumBatchDims(op) + 2).take_back(count))
+      sizes.push_back(getValueOrCreateConstantIndexOp(b, loc, size));
+  return sizes;
+}
+
 } // namespace
 
 void attn::buildDropout(OpBuilder &builder, Operation *op, Value seed, Value offset, double p, Type type,
@@ -66,29 +85,25 @@ void attn::buildDropout(OpBuilder &builder, Operation *op, Value seed, Value off
   Location loc = op->getLoc();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(op);
-  SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
-  unsigned numBatch = getNumBatchDims(op);
-  SmallVector<Value> sizeValues;
-  for (OpFoldResult size : ArrayRef(sizes).take_front(numBatch + 2))
-    sizeValues.push_back(getValueOrCreateConstantIndexOp(builder, loc, size));
-
-  Block *block = builder.createBlock(&region, region.end(), {type}, {loc});
-  Philox philox(builder, loc);
-  // idx = ((b Hq + h) Sq + i) Sk + j, as u64
   SmallVector<IndexKind> kinds = {IndexKind::Query, IndexKind::Key};
+  unsigned numBatch = getNumBatchDims(op);
   if (numBatch > 0)
     kinds.insert(kinds.begin(), IndexKind::Head);
   if (numBatch > 1)
     kinds.insert(kinds.begin(), IndexKind::Batch);
+  SmallVector<Value> sizes = getSizes(builder, op, kinds.size() - 1);
+
+  Block *block = builder.createBlock(&region, region.end(), {type}, {loc});
+  Philox philox(builder, loc);
+  // idx = ((b Hq + h) Sq + i) Sk + j, as u64, of positions in the whole
   Value index;
-  for (auto [kind, size] : llvm::zip_equal(kinds, ArrayRef(sizeValues).take_back(kinds.size()))) {
+  for (auto [i, kind] : llvm::enumerate(kinds)) {
+    if (index)
+      index = arith::MulIOp::create(builder, loc, index, sizes[i - 1]);
+    // What is the same for all keys first.
+    index = addOrigin(builder, op, kind, index);
     Value position = IndexOp::create(builder, loc, builder.getIndexType(), kind);
-    if (!index) {
-      index = position;
-      continue;
-    }
-    index = arith::MulIOp::create(builder, loc, index, size);
-    index = arith::AddIOp::create(builder, loc, index, position);
+    index = index ? arith::AddIOp::create(builder, loc, index, position).getResult() : position;
   }
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value wide = arith::IndexCastOp::create(builder, loc, i64, index);

@@ -42,6 +42,9 @@ template <typename OpTy> static bool hasLengths(OpTy op) {
   return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ();
 }
 
+/// Rows or keys begin somewhere in a whole, whose sizes are not known.
+template <typename OpTy> static bool hasOrigin(OpTy op) { return op.getQOrigin() || op.getKOrigin(); }
+
 /// C12: a window or chunk is placed by the causal alignment or by one of its own.
 template <typename OpTy> static LogicalResult verifyAlignment(OpTy op) {
   bool isPlaceable = hasPlacedWord(op);
@@ -49,8 +52,8 @@ template <typename OpTy> static LogicalResult verifyAlignment(OpTy op) {
     return op.emitOpError("C12: expected align only for a ") << joinPlacedWords() << " without causal, found it "
                                                              << (op.getCausal() ? "beside causal" : "without a window");
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
-  bool isPlaced =
-      op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op));
+  bool isPlaced = op.getCausal() || op.getAlign() ||
+                  (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op) && !hasOrigin(op));
   if (!isPlaceable || isPlaced)
     return success();
   return op.emitOpError("C12: a ") << joinPlacedWords()
@@ -107,12 +110,37 @@ LogicalResult attn::verifyPerBatch(Operation *op, Value operand, StringRef name,
                                            << (excess ? " and one more" : "") << ", found " << found;
 }
 
-/// True where the diagonal of `op` lies by an operand.
-template <typename OpTy> static bool hasOffsetAlignment(OpTy op) {
-  return llvm::any_of(std::array<Attribute, 2>{op.getCausalAttr(), op.getAlignAttr()}, [](Attribute attribute) {
+/// True where `op` is aligned so.
+template <typename OpTy> static bool isAligned(OpTy op, CausalAlignment value) {
+  return llvm::any_of(std::array<Attribute, 2>{op.getCausalAttr(), op.getAlignAttr()}, [&](Attribute attribute) {
     auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(attribute);
-    return alignment && alignment.getValue() == CausalAlignment::Offset;
+    return alignment && alignment.getValue() == value;
   });
+}
+/// True where the diagonal of `op` lies by an operand.
+template <typename OpTy> static bool hasOffsetAlignment(OpTy op) { return isAligned(op, CausalAlignment::Offset); }
+
+/// C27: where the lower right corner of the whole lies, its parts do not say; dropout counts by sizes of the whole.
+template <typename OpTy> static LogicalResult verifyOrigins(OpTy op) {
+  if (hasOrigin(op) && isa_and_nonnull<UnitAttr>(op.getCausalAttr()))
+    return op.emitOpError("C27: expected causal to say its alignment beside q_origin and k_origin, whose numbers of "
+                          "queries and keys are not those of the whole; write causal = #attn.causal<top_left>");
+  if (hasOrigin(op) && isAligned(op, CausalAlignment::BottomRight))
+    return op.emitOpError("C27: expected no alignment #attn.causal<bottom_right> beside q_origin and k_origin, whose "
+                          "numbers of queries and keys are not those of the whole; write #attn.causal<offset> with "
+                          "Sk - Sq of the whole as causal_offset");
+  if constexpr (requires { op.getWholeHq(); }) {
+    bool hasAny = hasOrigin(op) || op.getBOrigin() || op.getHOrigin();
+    if (op.getDropoutP() && hasAny && !op.getWholeHq())
+      return op.emitOpError("C27: expected the sizes of the whole beside dropout with an origin, found none; write "
+                            "whole(%hq, %sq, %sk : i64, i64, i64)");
+    if (!op.getDropoutP() && op.getWholeHq())
+      return op.emitOpError("C27: expected whole beside dropout, which alone reads it, found it alone; leave it out");
+    if (bool(op.getWholeHq()) != bool(op.getWholeSq()) || bool(op.getWholeHq()) != bool(op.getWholeSk()))
+      return op.emitOpError("C27: expected three sizes of the whole, Hq, Sq and Sk; write "
+                            "whole(%hq, %sq, %sk : i64, i64, i64)");
+  }
+  return success();
 }
 
 /// C13, C14 of sdpa and mask.
@@ -121,7 +149,9 @@ template <typename OpTy> static LogicalResult verifySpelledOutOperands(OpTy op) 
     return op.emitOpError("C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found ")
            << (op.getCausalOffset() ? "causal_offset" : "the alignment") << " alone";
   if (failed(verifyPerBatch(op, op.getQLengths(), "q_lengths")) ||
-      failed(verifyPerBatch(op, op.getKvLengths(), "kv_lengths")))
+      failed(verifyPerBatch(op, op.getKvLengths(), "kv_lengths")) ||
+      failed(verifyPerBatch(op, op.getQOrigin(), "q_origin")) ||
+      failed(verifyPerBatch(op, op.getKOrigin(), "k_origin")) || failed(verifyOrigins(op)))
     return failure();
   return verifyPerBatch(op, op.getCausalOffset(), "causal_offset");
 }

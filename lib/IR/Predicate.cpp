@@ -23,9 +23,6 @@ using namespace attn;
 
 namespace {
 
-/// Beyond every length, and far enough from 2^63 that a position plus an offset and a bound does not wrap.
-constexpr int64_t kMaxOffset = int64_t(1) << 61;
-
 /// The names of the attributes that buildPredicate turns into arith.
 auto getMaskAttributes() {
   auto isMask = [](const WordInfo &word) { return word.kind == WordKind::MaskAttribute; };
@@ -56,9 +53,11 @@ Region *getMaskMod(Operation *op) {
 class RegionBuilder {
 public:
   RegionBuilder(OpBuilder &builder, Operation *op, Operation *domain)
-      : b(builder), loc(op->getLoc()), domain(domain), operands(getMaskOperands(op)) {}
+      : b(builder), loc(op->getLoc()), op(op), domain(domain), operands(getMaskOperands(op)) {}
 
   Value index(IndexKind kind) { return IndexOp::create(b, loc, b.getIndexType(), kind); }
+  /// The index in the whole of which the operands are a part.
+  Value position(IndexKind kind) { return addOrigin(b, op, kind, index(kind)); }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
   Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
   Value quotient(Value x, int64_t y) { return b.createOrFold<arith::FloorDivSIOp>(loc, x, constant(y)); }
@@ -94,7 +93,7 @@ public:
     if (!attr || attr.getValue() == CausalAlignment::TopLeft)
       return constant(0);
     if (attr.getValue() == CausalAlignment::Offset)
-      return readOffset();
+      return readPerBatch(b, loc, operands.offset);
     auto getSize = [&](DimKind kind) {
       Value length = getLength(kind);
       return length ? length : getDomainSize(kind);
@@ -104,15 +103,6 @@ public:
   }
 
 private:
-  /// causal_offset[b]; the largest numbers of i64, which stand for no bound, would wrap where positions are added.
-  Value readOffset() {
-    Value offset = read(operands.offset, index(IndexKind::Batch));
-    if (getElementTypeOrSelf(operands.offset.getType()).isInteger(32))
-      return offset;
-    offset = arith::MinSIOp::create(b, loc, offset, constant(kMaxOffset));
-    return arith::MaxSIOp::create(b, loc, offset, constant(-kMaxOffset));
-  }
-
   /// A size of the whole problem: a constant, or a value in front of the domain's op that the region captures.
   Value getDomainSize(DimKind kind) {
     OpFoldResult size;
@@ -126,7 +116,7 @@ private:
 
   OpBuilder &b;
   Location loc;
-  Operation *domain;
+  Operation *op, *domain;
   MaskOperands operands;
 };
 
@@ -154,7 +144,7 @@ static bool spellsOutPredicate(Operation *op) {
 
 bool attn::hasSpelledOutMask(Operation *op) {
   auto sdpa = dyn_cast<SdpaOp>(op);
-  return spellsOutPredicate(op) || (sdpa && sdpa.getSink());
+  return spellsOutPredicate(op) || (sdpa && sdpa.getSink()) || hasOrigins(op);
 }
 
 bool attn::hasPredicate(Operation *op) {
@@ -268,8 +258,8 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
   auto chunk = op->getAttrOfType<IntegerAttr>("chunk");
   if (causal || window || chunk) {
     // The key on the query's diagonal, i + off, and distances from it.
-    Value key = rb.index(IndexKind::Key);
-    Value diagonal = rb.add(rb.index(IndexKind::Query), rb.getOffset(causal ? causal : op->getAttr("align")));
+    Value key = rb.position(IndexKind::Key);
+    Value diagonal = rb.add(rb.position(IndexKind::Query), rb.getOffset(causal ? causal : op->getAttr("align")));
     // causal: j <= i + off; window: i + off - left <= j <= i + off + right
     if (causal)
       keepIf(sle, key, diagonal);
@@ -284,12 +274,14 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
   // prefix: j < n, or what causal, window and chunk keep
   if (auto prefix = op->getAttrOfType<IntegerAttr>("prefix"); prefix && conjuncts.size() > numLengths) {
     Value isNear = joinFrom(numLengths);
-    keepIf(slt, rb.index(IndexKind::Key), rb.constant(prefix.getInt()));
+    keepIf(slt, rb.position(IndexKind::Key), rb.constant(prefix.getInt()));
     conjuncts.back() = arith::OrIOp::create(builder, loc, isNear, conjuncts.back());
   }
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())
-    conjuncts.append(inlineRegion(builder, *maskMod, {},
-                                  [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); }));
+    conjuncts.append(inlineRegion(builder, *maskMod, {}, [&](IndexOp index) -> Value {
+      Value local = builder.clone(*index)->getResult(0);
+      return isShifted(op, index.getKind()) ? addOrigin(builder, op, index.getKind(), local) : local;
+    }));
   // A window without bounds, alone, keeps everything.
   if (conjuncts.empty())
     conjuncts.push_back(arith::ConstantIntOp::create(builder, loc, 1, 1));
@@ -329,6 +321,14 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
     target->removeAttr(name);
   if (hasMask)
     getMaskMod(target)->takeBody(predicate);
+  if (hasOrigins(op))
+    llvm::TypeSwitch<Operation *>(target)
+        .Case<SdpaOp>([&](SdpaOp sdpa) { shiftByOrigins(builder, op, sdpa.getScoreMod()); })
+        .Case<SdpaBackwardOp>([&](SdpaBackwardOp backward) {
+          shiftByOrigins(builder, op, backward.getScoreMod());
+          shiftByOrigins(builder, op, backward.getScoreGrad());
+        });
+  clearOrigins(target);
   if (auto mask = dyn_cast<MaskOp>(target)) {
     mask.getQLengthsMutable().clear();
     mask.getKvLengthsMutable().clear();

@@ -127,7 +127,7 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
   }
   for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
     // Bounds of the whole problem do not hold for its tiles.
-    if (Region *ranges = getKeyRangesRegion(op); ranges == &from)
+    if (Region *ranges = getKeyRangesRegion(op); ranges == &from && !isWholeProblem(op, offsets, sizes))
       continue;
     IRMapping mapping;
     from.cloneInto(&to, mapping);

@@ -291,19 +291,19 @@ template <typename OpTy> static LogicalResult verifyRowResults(OpTy op, Type typ
   return success();
 }
 
-/// C27: the outputs say what state they hold.
+/// C28: the outputs say what state they hold.
 template <typename OpTy> static LogicalResult verifyAccumulate(OpTy op, Type type) {
   if (!op.getAccumulate())
     return success();
   bool hasTerms = op.getMax() && op.getLogSum();
   if (bool(op.getMax()) != bool(op.getLogSum()) || (!op.getLse() && !hasTerms))
-    return op.emitOpError("C27: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, "
+    return op.emitOpError("C28: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, "
                           "found ")
            << (op.getMax() ? "max alone" : op.getLogSum() ? "log_sum alone" : "neither")
            << "; write outs(%out, %lse : …), or max(…) and log_sum(…)";
   Type output = getElementTypeOrSelf(op.getOutput().getType());
   if (output != type)
-    return op.emitOpError("C27: expected output to have element type ")
+    return op.emitOpError("C28: expected output to have element type ")
            << type << ", that of the accumulation, beside accumulate, found " << output;
   return success();
 }
@@ -324,7 +324,7 @@ LogicalResult SdpaOp::verify() {
            << type << ", that of query" << (type == accumulation ? "" : ", or f32, that of the accumulation")
            << ", found " << output;
   if (getAccumulate() && (getSink() || !getStart().empty()))
-    return emitOpError("C27: expected no ")
+    return emitOpError("C28: expected no ")
            << (getSink() ? "sink" : "start") << " beside accumulate, where it would count once more with each call; give "
            << "it to the call that makes the state";
   if (failed(verifyAccumulate(*this, accumulation)))

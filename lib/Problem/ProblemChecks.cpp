@@ -96,6 +96,11 @@ llvm::Error ProblemParser::checkAlignment() {
   bool hasLengths = llvm::any_of(getWords(), [&](const WordInfo &word) {
     return word.counts != WordCounts::Nothing && problem.hasArgument(word);
   });
+  if (words.has(Word::q_origin) || words.has(Word::k_origin))
+    return error(wordOf(name),
+                 llvm::formatv("expected an alignment of the {0} beside q_origin and k_origin, whose sizes "
+                               "are not those of the whole; write align=top_left or align=offset",
+                               name));
   if (hasLengths || problem.sizes.sq == Problem::kDynamic || problem.sizes.sk == Problem::kDynamic)
     return error(wordOf(name), llvm::formatv("expected an alignment of the {0}, as the numbers of queries and keys may "
                                              "differ from call to call; {1}",
@@ -107,6 +112,34 @@ llvm::Error ProblemParser::checkAlignment() {
   return llvm::Error::success();
 }
 
+/// Where the lower right corner of the whole lies, its parts do not say. Dropout counts by sizes of the whole.
+llvm::Error ProblemParser::checkOrigins() {
+  const WordValues &words = problem.words;
+  bool hasRows = words.has(Word::q_origin) || words.has(Word::k_origin);
+  bool hasAny = hasRows || words.has(Word::b_origin) || words.has(Word::h_origin);
+  StringRef first;
+  for (Word word : {Word::q_origin, Word::k_origin, Word::b_origin, Word::h_origin})
+    if (first.empty() && words.has(word))
+      first = getWord(word).token;
+  if (hasRows && words.getAlignment() == Alignment::BottomRight)
+    return error(wordOf(first), llvm::formatv("expected no bottom_right beside {0}, as the sizes of the whole are not "
+                                              "those of its part; write {1}=offset, with Sk - Sq of the whole in "
+                                              "each call",
+                                              first, words.has(Word::causal) ? "causal" : "align"));
+  if (words.has(Word::dropout_p) && hasAny && !words.has(Word::whole_hq))
+    return error(wordOf(first), llvm::formatv("expected whole beside dropout and {0}, the sizes that dropout counts "
+                                              "weights by, found none; write whole as well",
+                                              first));
+  if (words.has(Word::whole_hq) && !words.has(Word::dropout_p))
+    return error(wordOf("whole"), "expected whole beside dropout, which alone reads it, found it alone; leave it out");
+  bool isOfMasks = !words.has(Word::whole_hq) && !words.has(Word::b_origin) && !words.has(Word::h_origin) &&
+                   problem.scoreMod.empty();
+  if (problem.outputs.weights && (hasAny || words.has(Word::whole_hq)) && !isOfMasks)
+    return error(wordOf("out"), "expected no weights beside origins of heads, of score_mod or of dropout, whose path "
+                                "does not have them; write out=lse, or leave it out");
+  return llvm::Error::success();
+}
+
 /// Packed sequences have their lengths in cu_seqlens, keys in pages in kv_lengths, and no dense dimension for scores.
 llvm::Error ProblemParser::checkPacking() {
   if (problem.layout != Problem::Layout::Varlen)
@@ -115,9 +148,11 @@ llvm::Error ProblemParser::checkPacking() {
     if (!word.notPacked.empty() && problem.words.has(word.word) && !(problem.paged && word.counts == WordCounts::Keys))
       return error(wordOf(word.token),
                    llvm::formatv("expected no {0} with layout=varlen, {1}", word.token, word.notPacked));
-  if (problem.sizes.b == Problem::kDynamic && problem.hasOffset() && !problem.paged)
-    return error(wordOf("b"), "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a "
-                              "number as b2");
+  bool hasOrigin = problem.words.has(Word::q_origin) || problem.words.has(Word::k_origin);
+  if (problem.sizes.b == Problem::kDynamic && (problem.hasOffset() || hasOrigin) && !problem.paged)
+    return error(wordOf("b"), llvm::formatv("expected a number of sequences with layout=varlen and {0}, found 'b?'; "
+                                            "write a number as b2",
+                                            problem.hasOffset() ? "offsets" : "origins"));
   if (problem.outputs.weights)
     return error(wordOf("out"), "expected no weights with layout=varlen, whose sequences have scores of different "
                                 "sizes; write out=lse, or leave it out");
@@ -311,6 +346,8 @@ llvm::Error ProblemParser::check() {
   if (llvm::Error failure = checkKeyTypes())
     return failure;
   if (llvm::Error failure = checkAlignment())
+    return failure;
+  if (llvm::Error failure = checkOrigins())
     return failure;
   if (llvm::Error failure = checkPacking())
     return failure;

@@ -85,6 +85,9 @@ void IRPrinter::addInputs(llvm::ArrayRef<TypedValue> kvScales, bool withSink) {
   if (!kvScales.empty())
     body += "      kv_scale(" + printOperands(kvScales) + ")\n";
   body += clause("dropout", {"seed", "offset"});
+  for (Word word : {Word::b_origin, Word::h_origin})
+    body += clause(getWord(word).name, getWord(word).argument);
+  body += clause("whole", {"whole_hq", "whole_sq", "whole_sk"});
   body += clause("scale_value", StringRef("scale"));
 }
 

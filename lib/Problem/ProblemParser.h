@@ -30,6 +30,7 @@ private:
   llvm::Error checkHeads();
   llvm::Error checkKeyTypes();
   llvm::Error checkAlignment();
+  llvm::Error checkOrigins();
   llvm::Error checkPacking();
   llvm::Error checkPages();
   llvm::Error checkOutputs();

@@ -3,6 +3,7 @@
 // With r and c the device's first row and first key of the whole,
 //
 //   offset       that of the whole + r - c
+//   origins      those of the whole + r and + c, where keys themselves are counted
 //   q_lengths    min(max(n - r, 0), rows of the device), and so kv_lengths
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -130,12 +131,37 @@ static Value clampLengths(OpBuilder &b, Location loc, Value lengths, Value start
   return arith::MinSIOp::create(b, loc, arith::MaxSIOp::create(b, loc, behind, zero), integers.splat(size));
 }
 
+/// `number`, added to each of `given`, one a batch index; a list of it where `given` is null.
+static Value addToEach(OpBuilder &b, Operation *local, Value given, Value number) {
+  Location loc = local->getLoc();
+  Value query = local->getOperand(0);
+  std::optional<unsigned> batch = getMaps(local)[0].getResultPosition(b.getAffineDimExpr(0));
+  if (!given)
+    return BatchIntegers(b, loc, tensor::getMixedSize(b, loc, query, *batch)).splat(number);
+  return arith::AddIOp::create(b, loc, given, BatchIntegers(b, loc, given).splat(number));
+}
+
+/// How far the last row of the whole is from its last key, one a batch index: its lengths count where it has them.
+template <typename OpTy>
+static Value getDistanceOfEnds(OpBuilder &b, OpTy local, int64_t rows, int64_t keys, Value like) {
+  Location loc = local.getLoc();
+  BatchIntegers integers(b, loc, like);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  auto count = [&](Value lengths, int64_t size) {
+    Value all = arith::ConstantIndexOp::create(b, loc, size);
+    return lengths ? integers.convert(clampLengths(b, loc, lengths, zero, all)) : integers.splat(all);
+  };
+  return arith::SubIOp::create(b, loc, count(local.getKvLengths(), keys), count(local.getQLengths(), rows));
+}
+
 template <typename OpTy>
 LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid, const SplitAxes &split) {
-  auto causal = dyn_cast_or_null<CausalAlignmentAttr>(local.getCausalAttr());
-  bool isPlaced = local.getCausal() || local.getWindow() || local.getChunk();
+  bool hasWindow = local.getWindow() || local.getChunk(), isPlaced = local.getCausal() || hasWindow;
+  // An offset says how far rows are from keys; what counts keys themselves needs to know where both are.
+  bool countsKeys = (!split.getKeys().empty() && (local.getChunk() || local.getPrefix())) || local.getDropoutP() ||
+                    local.getQOrigin() || local.getKOrigin();
   Value qLengths = local.getQLengths(), kvLengths = local.getKvLengths();
-  if (!isPlaced && !qLengths && !kvLengths)
+  if (!isPlaced && !countsKeys && !qLengths && !kvLengths)
     return success();
   if (split.numBatch == 0)
     return whole.emitOpError("expected a batch dimension beside sharded rows or keys and a mask of positions, found "
@@ -149,35 +175,32 @@ LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::
   Value keys = getSize(b, loc, local.getKey(), maps[1], keyDim);
   Value row = getStart(b, loc, grid, split.getRows(), rows), key = getStart(b, loc, grid, split.getKeys(), keys);
 
-  if (isPlaced) {
-    Value given = local.getCausalOffset();
-    std::optional<unsigned> batch = maps[0].getResultPosition(b.getAffineDimExpr(0));
-    BatchIntegers integers = given ? BatchIntegers(b, loc, given)
-                                   : BatchIntegers(b, loc, tensor::getMixedSize(b, loc, local.getQuery(), *batch));
-    Value offset = integers.splat(arith::SubIOp::create(b, loc, row, key));
-    if (given)
-      offset = arith::AddIOp::create(b, loc, given, offset);
-    CausalAlignmentAttr alignment = causal ? causal : local.getAlignAttr();
-    if (alignment && alignment.getValue() == CausalAlignment::BottomRight) {
-      SmallVector<int64_t> sizes = getStaticDomain(whole);
-      if (ShapedType::isDynamic(sizes[rowDim]) || ShapedType::isDynamic(sizes[keyDim]))
-        return whole.emitOpError("expected static numbers of rows and keys beside #attn.causal<bottom_right> and "
-                                 "sharded rows or keys; write #attn.causal<offset>");
-      // Of the whole, and of its lengths where it has them.
-      Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-      auto count = [&](Value lengths, int64_t size) {
-        Value all = arith::ConstantIndexOp::create(b, loc, size);
-        return lengths ? integers.convert(clampLengths(b, loc, lengths, zero, all)) : integers.splat(all);
-      };
-      Value behind = arith::SubIOp::create(b, loc, count(kvLengths, sizes[keyDim]), count(qLengths, sizes[rowDim]));
-      offset = arith::AddIOp::create(b, loc, offset, behind);
-    }
+  auto causal = dyn_cast_or_null<CausalAlignmentAttr>(local.getCausalAttr());
+  CausalAlignmentAttr alignment = causal ? causal : local.getAlignAttr();
+  Value offset;
+  if (countsKeys) {
+    local.getQOriginMutable().assign(addToEach(b, local, local.getQOrigin(), row));
+    local.getKOriginMutable().assign(addToEach(b, local, local.getKOrigin(), key));
+  } else if (isPlaced) {
+    offset = addToEach(b, local, local.getCausalOffset(), arith::SubIOp::create(b, loc, row, key));
+  }
+  if (isPlaced && alignment && alignment.getValue() == CausalAlignment::BottomRight) {
+    SmallVector<int64_t> sizes = getStaticDomain(whole);
+    if (ShapedType::isDynamic(sizes[rowDim]) || ShapedType::isDynamic(sizes[keyDim]))
+      return whole.emitOpError("expected static numbers of rows and keys beside #attn.causal<bottom_right> and "
+                               "sharded rows or keys; write #attn.causal<offset>");
+    Value before = offset ? offset : addToEach(b, local, {}, arith::ConstantIndexOp::create(b, loc, 0));
+    Value behind = getDistanceOfEnds(b, local, sizes[rowDim], sizes[keyDim], before);
+    offset = arith::AddIOp::create(b, loc, before, behind);
+  }
+  if (offset)
     local.getCausalOffsetMutable().assign(offset);
-    auto byOffset = CausalAlignmentAttr::get(b.getContext(), CausalAlignment::Offset);
+  if (isPlaced && (offset || !alignment)) {
+    auto placed = CausalAlignmentAttr::get(b.getContext(), offset ? CausalAlignment::Offset : CausalAlignment::TopLeft);
     if (local.getCausal())
-      local.setCausalAttr(byOffset);
+      local.setCausalAttr(placed);
     else
-      local.setAlignAttr(byOffset);
+      local.setAlignAttr(placed);
   }
   if (qLengths && !split.getRows().empty())
     local.getQLengthsMutable().assign(clampLengths(b, loc, qLengths, row, rows));
@@ -186,6 +209,35 @@ LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::
   return success();
 }
 
-template LogicalResult attn::placePositions(OpBuilder &, SdpaOp, SdpaOp, shard::GridOp, const SplitAxes &);
-template LogicalResult attn::placePositions(OpBuilder &, SdpaBackwardOp, SdpaBackwardOp, shard::GridOp,
-                                            const SplitAxes &);
+template <typename OpTy>
+void attn::placeDropout(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid, const SplitAxes &split) {
+  Location loc = local.getLoc();
+  AffineMap map = getMaps(local)[0];
+  auto place = [&](unsigned dim, MutableOperandRange operand) {
+    if (split.axes[dim].empty())
+      return;
+    Value first = getStart(b, loc, grid, split.axes[dim], getSize(b, loc, local.getQuery(), map, dim));
+    Value start = arith::IndexCastOp::create(b, loc, b.getI64Type(), first);
+    if (!operand.empty())
+      start = arith::AddIOp::create(b, loc, operand.begin()->get(), start);
+    operand.assign(start);
+  };
+  if (split.numBatch > 1)
+    place(0, local.getBOriginMutable());
+  if (split.numBatch > 0)
+    place(split.numBatch - 1, local.getHOriginMutable());
+  if (local.getWholeHq())
+    return;
+  SmallVector<int64_t> sizes = getStaticDomain(whole);
+  auto getConstant = [&](int64_t size) -> Value { return arith::ConstantIntOp::create(b, loc, b.getI64Type(), size); };
+  local.getWholeHqMutable().assign(getConstant(split.numBatch > 0 ? sizes[split.numBatch - 1] : 1));
+  local.getWholeSqMutable().assign(getConstant(sizes[split.numBatch]));
+  local.getWholeSkMutable().assign(getConstant(sizes[split.numBatch + 1]));
+}
+
+#define ATTN_PLACE(OpTy)                                                                                               \
+  template LogicalResult attn::placePositions(OpBuilder &, OpTy, OpTy, shard::GridOp, const SplitAxes &);              \
+  template void attn::placeDropout(OpBuilder &, OpTy, OpTy, shard::GridOp, const SplitAxes &);
+ATTN_PLACE(SdpaOp)
+ATTN_PLACE(SdpaBackwardOp)
+#undef ATTN_PLACE

@@ -37,14 +37,14 @@ struct SplitAxes {
 };
 
 /// Makes `local`, the op on this device's part of rows and keys, count as `whole` does: causal alignment, and what it
-/// places, become offsets, and lengths what the device has of them. OpTy is SdpaOp or SdpaBackwardOp.
+/// places, become offsets, or origins stand where keys themselves are counted; lengths are what the device has of them.
+/// OpTy is SdpaOp or SdpaBackwardOp.
 template <typename OpTy>
 llvm::LogicalResult placePositions(mlir::OpBuilder &b, OpTy whole, OpTy local, mlir::shard::GridOp grid,
                                    const SplitAxes &split);
-extern template llvm::LogicalResult placePositions(mlir::OpBuilder &, SdpaOp, SdpaOp, mlir::shard::GridOp,
-                                                   const SplitAxes &);
-extern template llvm::LogicalResult placePositions(mlir::OpBuilder &, SdpaBackwardOp, SdpaBackwardOp,
-                                                   mlir::shard::GridOp, const SplitAxes &);
+/// Makes dropout of `local` count weights by the batch indices, heads and sizes of `whole`.
+template <typename OpTy>
+void placeDropout(mlir::OpBuilder &b, OpTy whole, OpTy local, mlir::shard::GridOp grid, const SplitAxes &split);
 
 } // namespace attn
 

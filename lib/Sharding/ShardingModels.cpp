@@ -57,12 +57,16 @@ template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &spli
     return success();
   if (op.getAccumulate())
     return op.emitOpError("expected no accumulate beside a sharding: what the outputs hold would count once a shard");
-  if (op.getCuSeqlensQ() || op.getKeyScale() || op.getDropoutSeed())
-    return op.emitOpError("expected neither cu_seqlens, kv_scale nor dropout beside a sharding: they are of the whole");
+  if (op.getCuSeqlensQ() || op.getKeyScale())
+    return op.emitOpError("expected neither cu_seqlens nor kv_scale beside a sharding: they are of the whole");
+  bool isStatic = llvm::none_of(ArrayRef(getStaticDomain(op)).take_front(split.numBatch + 2), ShapedType::isDynamic);
+  if (op.getDropoutP() && !isStatic && !op.getWholeHq())
+    return op.emitOpError("expected static sizes beside dropout and a sharding, found dynamic ones; write "
+                          "whole(%hq, %sq, %sk : i64, i64, i64), by which dropout counts");
   if (split.getKeys().empty())
     return success();
-  if (op.getSink() || op.getChunk() || op.getPrefix())
-    return op.emitOpError("expected neither sink, chunk nor prefix beside sharded keys: they would count once a shard");
+  if (op.getSink())
+    return op.emitOpError("expected no sink beside sharded keys: it would count once a shard");
   if (op.getMaps())
     return op.emitOpError("expected the default layout beside sharded keys, found maps");
   return success();
@@ -138,11 +142,13 @@ struct AttentionSharding : shard::ShardingInterface::ExternalModel<AttentionShar
     shard::partitionTriviallyShardableOperation(*op, operands, operandShardings, resultShardings, partitionMap, symbols,
                                                 b);
     auto local = partitionMap.lookup(op->getResult(0)).template getDefiningOp<OpTy>();
-    if (split.hasPositions()) {
+    if (!split.isWhole()) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(local);
-      if (failed(placePositions(b, cast<OpTy>(op), local, gridOp, split)))
+      if (split.hasPositions() && failed(placePositions(b, cast<OpTy>(op), local, gridOp, split)))
         return failure();
+      if (local.getDropoutP())
+        placeDropout(b, cast<OpTy>(op), local, gridOp, split);
     }
     b.setInsertionPointAfter(local);
     partitionMap.map(op->getResults(), joinResults(b, local, grid.getValue(), split));

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _lengths, _problem, _tensor, _trace
+from attn import _checks, _cuda, _lengths, _origins, _problem, _tensor, _trace
 
 Array = npt.NDArray[Any]
 
 # The arguments beside q, k and v that may be arrays, in the order of kernels.
 ARRAYS = ("bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal", "align")
+ARRAYS += ("q_origin", "k_origin")
+PLACES = ("q_origin", "k_origin", "b_origin", "h_origin", "whole")  # of a part in its whole
 
 
 class Call(NamedTuple):
@@ -24,12 +26,14 @@ class Call(NamedTuple):
       scores: below what the indices of functions run, (B, Hq, Sq, Sk).
       inputs: what the kernel takes before captured arrays: NumPy arrays, or for a GPU arrays on a device.
       target: of the kernel.
+      origins: where the indices of functions begin.
     """
 
     problem: _problem.Problem
     scores: tuple[int, ...]
     inputs: list[Any]
     target: str
+    origins: _origins.Origins = _origins.Origins()
 
     def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool | None) -> tuple[str, _trace.Traced]:
         """The source of the kernel, and its functions, traced.
@@ -55,6 +59,7 @@ class Call(NamedTuple):
             problem.score_dtype,
             open_indices=problem.open_indices(),
             is_on_device=_cuda.is_target(self.target),
+            origins=self.origins,
         )
         return problem.text(result.regions.text), result
 
@@ -67,7 +72,13 @@ def dense(q: Any, k: Any, v: Any, target: str, **options: Any) -> Call:
     arrays = [_tensor.as_array(name, named.pop(name)) for name in "qkv"]
     problem, others = prepare(*arrays, **named, **options)
     inputs = [*arrays, *others] if tensors is None else [*tensors, *numbers_of(problem, others)]
-    return Call(problem, problem.sizes.scores, inputs, target)
+    return Call(problem, problem.sizes.scores, inputs, target, origins_of(problem.sizes, named | options))
+
+
+def origins_of(sizes: _checks.Sizes, options: dict[str, Any]) -> _origins.Origins:
+    """The origins among the options of a call, which are checked already."""
+    dropout = options.get("dropout")
+    return _origins.of(sizes, None, {}, dropout=dropout, **{name: options.get(name) for name in PLACES})
 
 
 def prepare(
@@ -94,9 +105,12 @@ def prepare(
     given = (structure.get("k_scale"), structure.get("v_scale"))
     scales, _ = _problem.key_scales(problem.kv, *given, _problem.scale_shapes(problem.sizes, problem.paged))
     starts = offsets(structure.get("causal"), structure.get("align"))
+    places = origins_of(problem.sizes, structure | {"dropout": dropout})
+    starts += [x for x in (places.q, places.k) if x is not None]
     integers = [*map(as_i32, lengths), *scales, *map(as_i32, starts)]
     words = [] if dropout is None else _checks.dropout(dropout)[1:]
     seeds = [np.asarray(word, np.uint64).view(np.int64) for word in words]
+    seeds += [np.asarray(x, np.int64) for x in places.numbers]
     return problem, [*dense.values(), *integers, *seeds, *as_scale(structure.get("scale"), problem)]
 
 

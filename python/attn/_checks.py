@@ -152,7 +152,7 @@ def alignment(name: str, value: Any, b: int) -> str | npt.NDArray[np.int64] | No
         return value
     if isinstance(value, bool | np.bool_):
         raise TypeError(f'expected {name} to say its alignment, found {value}; write "top_left" or "bottom_right"')
-    return _integers(name, value, b)
+    return integers(name, value, b)
 
 
 def window(name: str, value: Any) -> tuple[int | None, int | None]:
@@ -170,7 +170,7 @@ def lengths(name: str, value: Any, b: int, limit: int) -> npt.NDArray[np.int64] 
     """Effective lengths [B], each in 0 … limit."""
     if value is None:
         return None
-    array = _integers(name, value, b)
+    array = integers(name, value, b)
     if ((array < 0) | (array > limit)).any():
         raise ValueError(f"expected {name} in 0 to {limit}, found {array.tolist()}")
     return array
@@ -285,7 +285,7 @@ def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> n
 
 def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
     """Places [total] of rows in a paged cache, each below the limit and there once."""
-    array = _integers("slots", value, count)
+    array = integers("slots", value, count)
     outside = np.flatnonzero((array < 0) | (array >= limit))
     if outside.size:
         raise ValueError(f"expected slots in 0 to {limit - 1}, found {array[outside[0]]} of token {outside[0]}")
@@ -339,7 +339,7 @@ def block_table(
 
 def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int64]:
     """Where rows are appended, [B]: `count` rows fit from each position on in `length`."""
-    array = _integers("positions", value, b)
+    array = integers("positions", value, b)
     if ((array < 0) | (array > length - count)).any():
         raise ValueError(
             f"expected positions in 0 to {length - count}, as {count} rows go in {length}, found {array.tolist()}"
@@ -359,7 +359,7 @@ def _finite(name: str, value: Any) -> float:
     return number
 
 
-def _integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
+def integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
     # A list of none is one of integers; NumPy has it hold floats.
     array = np.asarray(value, dtype=np.int64 if isinstance(value, list | tuple) and not value else None)
     if array.dtype.kind not in "iu":

@@ -294,6 +294,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "attn.sdpa": (
         *("q", "k", "v", "scale", "causal", "window", "chunk", "prefix", "softcap", "bias", "mask", "sink", "align"),
         *("q_lengths", "kv_lengths", "score_mod", "mask_mod", "dropout", "layout", "heads", "k_scale", "v_scale"),
+        *("q_origin", "k_origin", "b_origin", "h_origin", "whole"),
         *("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", "out_dtype", "into"),
         *("dynamic", "target"),
     ),

@@ -24,6 +24,8 @@ class Packed(Words, total=False):
     v_scale: Tensor | None
     out_dtype: Any
     into: State | None
+    q_origin: int | Integers | None
+    k_origin: int | Integers | None
     dynamic: bool
     target: str
 
@@ -46,5 +48,8 @@ class Dense(Packed, total=False):
     q_lengths: Integers | None
     kv_lengths: Integers | None
     dropout: tuple[float, int, int] | None
+    b_origin: int | None
+    h_origin: int | None
+    whole: tuple[int, int, int] | None
     layout: str
     heads: int | tuple[int, int] | None

@@ -6,12 +6,12 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _into, _problem, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _into, _origins, _problem, _signatures, _tensor, api
 from attn._options import Packed
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
-PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align"})
+PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align", "q_origin", "k_origin"})
 
 
 @overload
@@ -143,6 +143,10 @@ def varlen_sdpa(
     return_key_sums: bool = False,
     out_dtype: Any = None,
     into: State | None = None,
+    q_origin: int | Integers | None = None,
+    k_origin: int | Integers | None = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -162,7 +166,8 @@ def varlen_sdpa(
       return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
       out_dtype: as in `sdpa`.
       into: as in `sdpa`: out (total_q, Hq, Dv) and lse, or max and log_sum, (Hq, total_q).
-      dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
+      q_origin, k_origin, b_origin, h_origin: as in `sdpa`, where each sequence begins in a whole of its own.
+      dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets or origins.
 
     Returns:
       out (total_q, Hq, Dv) in out_dtype, or a tuple of out and further results, in the order lse, max, log_sum,
@@ -171,15 +176,16 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
+    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin}
     returned: dict[str, Any] = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
     returned, state = _into.of(into, returned | {"return_key_sums": return_key_sums}, sink, target)
-    if all(x is None for x in (sink, score_mod, mask_mod, k_scale, v_scale)):
+    if all(x is None for x in (sink, score_mod, mask_mod, k_scale, v_scale, *places.values())):
         plain = {"scale": scale, "causal": causal, "align": align, "out_dtype": out_dtype, **returned, **words}
         result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, dynamic, plain, state)
         if result is not None:
             return _into.result(into, result)
     options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
-    options |= {"out_dtype": out_dtype, **returned, **words}
+    options |= {"out_dtype": out_dtype, **returned, **places, **words}
     call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return _into.result(into, api.compiled(source, target).run([*call.inputs, *traced.arrays], q, state))
@@ -222,9 +228,12 @@ def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target:
     named, tensors = _cuda.split(target, named | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
     are_same = cu_seqlens_q is cu_seqlens_k
     problem, others, longest = prepare_packed(named, is_known=tensors is None, are_same=are_same, **options)
+    places = {x: (named | options).get(x) for x in _call.PLACES}
+    sizes = problem.sizes._replace(hq=problem.sizes.hq, sq=longest[2], sk=longest[3])
+    origins = _origins.of(sizes, None, {}, **places)
     arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))] if tensors is None else []
     inputs = [*arrays, *others] if tensors is None else [*tensors, *_call.numbers_of(problem, others)]
-    return _call.Call(problem, longest, inputs, target)
+    return _call.Call(problem, longest, inputs, target, origins)
 
 
 def prepare_packed(
@@ -237,6 +246,8 @@ def prepare_packed(
     return_key_sums: bool = False,
     out_dtype: Any = None,
     into: tuple[str, ...] = (),
+    b_origin: Any = None,
+    h_origin: Any = None,
     is_known: bool = True,
     are_same: bool = False,
     **words: Unpack[Words],
@@ -245,7 +256,8 @@ def prepare_packed(
 
     Args:
       named: the other arguments of `varlen_sdpa`, by name; those that are missing are None.
-      scale, return_lse, return_max, return_log_sum, return_key_sums, out_dtype, words: as in `varlen_sdpa`.
+      scale, return_lse, return_max, return_log_sum, return_key_sums, out_dtype, b_origin, h_origin, words: as in
+        `varlen_sdpa`.
       into: as in `_problem.of`.
       is_known: the prefix sums can be read, as they are not on a device.
       are_same: those of the queries are those of the keys.
@@ -267,6 +279,9 @@ def prepare_packed(
     sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
     shapes = {"head": (sizes.hkv,)}
     scales, kv_scale = _problem.key_scales(kv, named.get("k_scale"), named.get("v_scale"), shapes)
+    places = {"q_origin": named.get("q_origin"), "k_origin": named.get("k_origin")}
+    places |= {"b_origin": b_origin, "h_origin": h_origin}
+    origins = _origins.of(sizes, causal if align is None else align, words, **places)
     are_equal = are_same or (is_known and np.array_equal(rows, keys))
     problem = _problem.Problem(
         sizes,
@@ -283,11 +298,14 @@ def prepare_packed(
         max=_checks.flag("return_max", return_max),
         log_sum=_checks.flag("return_log_sum", return_log_sum),
         key_sums=_checks.flag("return_key_sums", return_key_sums),
+        **{name: x is not None for name, x in places.items()},
         **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
     )
     sinks = [] if sink is None else [_call.as_sink(sink, problem)]
     # How long sequences on a device are is not known: as long as all rows.
     lengths = (int(np.diff(rows).max()), int(np.diff(keys).max())) if is_known else (sizes.sq, sizes.sk)
-    integers = [_call.as_i32(x) for x in (*_call.offsets(causal, align), rows, keys)]
-    others = [*sinks, *scales, *integers, *_call.as_scale(scale, problem)]
+    starts = [*_call.offsets(causal, align), *(x for x in (origins.q, origins.k) if x is not None)]
+    integers = [_call.as_i32(x) for x in (*starts, rows, keys)]
+    numbers = [np.asarray(x, np.int64) for x in origins.numbers]
+    others = [*sinks, *scales, *integers, *numbers, *_call.as_scale(scale, problem)]
     return problem, others, (sizes.b, sizes.hq, *lengths)

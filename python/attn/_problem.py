@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _tensor, _words
+from attn import _checks, _origins, _tensor, _words
 from attn._words import Words
 
 Array = npt.NDArray[Any]
@@ -23,6 +23,8 @@ QUANTISED = ("int8", "fp8", "e5m2")
 DYNAMIC = -1  # a size that is known at run time only
 
 
+# Integers a batch index, in the order of problem lines.
+LISTS = ("q_lengths", "kv_lengths", "q_origin", "k_origin")
 # What a kernel returns beside its output, in the order of its results.
 OUTPUTS = ("lse", "weights", "max", "log_sum", "key_sums")
 
@@ -45,7 +47,12 @@ class Problem:
     sink: bool = False
     q_lengths: bool = False
     kv_lengths: bool = False
+    q_origin: bool = False
+    k_origin: bool = False
     dropout: float | None = None
+    b_origin: bool = False
+    h_origin: bool = False
+    whole: bool = False
     has_scale: bool = False
     layout: str = "bhsd"
     paged: tuple[int, str, int] | None = None
@@ -81,9 +88,10 @@ class Problem:
             "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
         }
         words += [f"{name}={value}" for name, value in values.items() if value is not None]
-        words += [name for name in ("sink", "q_lengths", "kv_lengths") if getattr(self, name)]
+        words += [name for name in ("sink", *LISTS) if getattr(self, name)]
         if self.dropout is not None:
             words.append(f"dropout={self.dropout!r}")
+        words += [name for name in ("b_origin", "h_origin", "whole") if getattr(self, name)]
         if self.has_scale:
             words.append("scale=?")
         if self.layout != "bhsd":
@@ -104,8 +112,8 @@ class Problem:
 
     @property
     def numbers(self) -> int:
-        """How many numbers its kernel takes, behind all tensors but captured ones: of dropout, and the scale."""
-        return 2 * (self.dropout is not None) + self.has_scale
+        """How many numbers its kernel takes, behind all tensors but captured ones: of dropout, origins, the scale."""
+        return 2 * (self.dropout is not None) + self.b_origin + self.h_origin + 3 * self.whole + self.has_scale
 
     def text(self, regions: str = "") -> str:
         """The whole source of the kernel: the line, and below it the captures and regions of traced functions."""
@@ -259,6 +267,11 @@ def of(
     return_key_sums: bool = False,
     out_dtype: Any = None,
     into: tuple[str, ...] = (),
+    q_origin: Any = None,
+    k_origin: Any = None,
+    b_origin: Any = None,
+    h_origin: Any = None,
+    whole: Any = None,
     **words: Unpack[Words],
 ) -> Problem:
     """The problem of a call, without its regions.
@@ -281,6 +294,8 @@ def of(
     same = _checks.placed(words) is None or (
         is_known and bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
     )
+    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin, "whole": whole}
+    _origins.of(sizes, causal if align is None else align, words, dropout=dropout, **places)
     return Problem(
         sizes,
         dtype,
@@ -303,6 +318,7 @@ def of(
         max=_checks.flag("return_max", return_max),
         log_sum=_checks.flag("return_log_sum", return_log_sum),
         key_sums=_checks.flag("return_key_sums", return_key_sums),
+        **{name: x is not None for name, x in places.items()},
         **structure(causal, align, words, sizes.b, are_lengths_equal=same),
     )
 

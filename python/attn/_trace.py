@@ -13,10 +13,12 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _foreign, _text, _torch_functions  # noqa: F401 - fills the tables of symbols
+from attn import _capture, _foreign, _tensor, _text, _torch_functions  # noqa: F401 - fills the tables of symbols
 from attn._checks import MAX_I32
+from attn._origins import Origins
 from attn._range import Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift
 
@@ -27,6 +29,7 @@ DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": 
 # Names that are taken in a kernel: its other arguments, its results, and what a region calls its own values.
 RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal_offset"}
 RESERVED |= {"cu_seqlens_q", "cu_seqlens_k", "block_table", "seed", "offset", "scale", "out", "lse", "weights"}
+RESERVED |= {"q_origin", "k_origin", "b_origin", "h_origin", "whole_hq", "whole_sq", "whole_sk"}
 RESERVED |= {"score", *INDICES}
 POSITIONS = Range(0, MAX_I32 - 1)  # of every call of a kernel
 # A size in the text of a form, as "$j203": below 203 runs j; or "$_203", where an expression indexes the array.
@@ -81,6 +84,7 @@ def trace(
     open_indices: str | None = None,
     is_on_device: bool | None = False,
     is_form: bool = False,
+    origins: Origins | None = None,
 ) -> Traced:
     """Traces one call's functions.
 
@@ -93,6 +97,7 @@ def trace(
         all sizes are static.
       is_form: the kernel is chosen later: the text says of each size of an array which index runs below it, and
         `Regions.fill` makes it that of a kernel.
+      origins: where the indices begin; those of tensors on a device may be anything.
       is_on_device: the captured arrays are tensors on a device: those that `Traced.arrays` then has. None where the
         caller checks it.
 
@@ -109,9 +114,10 @@ def trace(
                 f"expected sizes of at most {MAX_I32} beside score_mod and mask_mod, found {size} for {label}"
             )
     printer = _Printer(element, "bij" if is_form else open_indices, is_form=is_form)
+    firsts = (0, 0, 0, 0) if origins is None else origins.firsts()
     indices = [
-        Symbol(INDEX, f"attn.index {kind} : index", (), POSITIONS, Range(0, size - 1), label=label)
-        for (label, kind), size in zip(INDICES.items(), scores, strict=True)
+        Symbol(INDEX, f"attn.index {kind} : index", (), POSITIONS, _positions(first, size), label=label)
+        for (label, kind), first, size in zip(INDICES.items(), firsts, scores, strict=True)
     ]
     results = []
     if score_mod is not None:
@@ -132,6 +138,14 @@ def trace(
     arrays = tuple(_where(name, array, is_on_device) for name, _, array in printer.captures.values())
     text = "\n".join(head + regions)
     return Traced(Regions(text, names, tuple(printer.differentiable), printer.indices), arrays, tuple(printer.captures))
+
+
+def _positions(first: Any, size: int) -> Range:
+    """Where an index runs that begins at `first`, an integer or an array of them."""
+    if isinstance(first, _tensor.StandIn):
+        return POSITIONS
+    low, high = (int(np.min(first)), int(np.max(first))) if np.size(first) else (0, 0)
+    return Range(low, high + size - 1)
 
 
 def _where(name: str, array: Array, is_on_device: bool | None) -> Any:

@@ -164,6 +164,11 @@ def sdpa(
     return_key_sums: bool = False,
     out_dtype: Any = None,
     into: State | None = None,
+    q_origin: int | Integers | None = None,
+    k_origin: int | Integers | None = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
+    whole: tuple[int, int, int] | None = None,
     dynamic: bool | None = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -215,6 +220,12 @@ def sdpa(
       into: (out, lse), or (out, (max, log_sum)), of other keys: C-contiguous arrays, which become the results of these
         and the keys of the call, in place; float32, or float64 beside float64. An empty state has lse −inf, whatever
         out holds; a row that keeps no key stays as it is. Not beside return_…, a sink, or on a GPU.
+      q_origin, k_origin: where rows and keys begin in a whole that q, k and v are a part of, as a device has it: an
+        integer, or integers [B]. causal, window, chunk, prefix, score_mod, mask_mod and dropout take row i for
+        i + q_origin and key j for j + k_origin, so that they are those of the whole; bias, mask and lengths count the
+        rows given. Not beside "bottom_right". For a GPU tensors [B] on the device.
+      b_origin, h_origin: where batch and heads begin in it, for score_mod, mask_mod and dropout.
+      whole: (Hq, Sq, Sk) of it, by which dropout counts; beside dropout and an origin.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
         compile for exactly this problem at first, and leave batch and lengths open once they change.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
@@ -234,7 +245,8 @@ def sdpa(
     returned: dict[str, Any] = {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
     returned |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
     returned, state = _into.of(into, returned, sink, target)
-    given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
+    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin, "whole": whole}
+    given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale, *places.values())
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
     has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
@@ -251,8 +263,7 @@ def sdpa(
     options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
     options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
-    options |= returned
-    options["out_dtype"] = out_dtype
+    options |= {"out_dtype": out_dtype, **returned, **places}
     traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
     kernel, inputs = prepared(q, k, v, target, **traced, **options)
     return _into.result(into, kernel.run(inputs, q, state))

@@ -216,7 +216,12 @@ def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
     if q.dtype.itemsize < 4:
         options["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
     tensors, options = _arguments(
-        "sdpa", {"q": q, "k": k, "v": v, "sink": sink}, {"offsets": offsets}, scale, options, {"window": window, **dict(words)}
+        "sdpa",
+        {"q": q, "k": k, "v": v, "sink": sink},
+        {"offsets": offsets},
+        scale,
+        options,
+        {"window": window, **dict(words)},
     )
     call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
     _xla.register()

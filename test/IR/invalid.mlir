@@ -445,9 +445,9 @@ func.func @two_alignments(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor
 
 // -----
 
-// C27: the state of the outputs is not known.
+// C28: the state of the outputs is not known.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C27: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, found neither}}
+  // expected-error @below {{C28: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, found neither}}
   %0 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o : tensor<4x8xf32>) {accumulate} -> tensor<4x8xf32>
   return
@@ -455,9 +455,9 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // -----
 
-// C27: half of the state.
+// C28: half of the state.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>, %l: tensor<4xf32>) {
-  // expected-error @below {{C27: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, found max alone}}
+  // expected-error @below {{C28: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, found max alone}}
   %0:3 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>) max(%l : tensor<4xf32>) {accumulate}
       -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
@@ -466,9 +466,9 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // -----
 
-// C27: each call would round the output.
+// C28: each call would round the output.
 func.func @f(%q: tensor<4x16xbf16>, %k: tensor<6x16xbf16>, %v: tensor<6x8xbf16>, %o: tensor<4x8xbf16>, %l: tensor<4xf32>) {
-  // expected-error @below {{C27: expected output to have element type 'f32', that of the accumulation, beside accumulate, found 'bf16'}}
+  // expected-error @below {{C28: expected output to have element type 'f32', that of the accumulation, beside accumulate, found 'bf16'}}
   %0:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xbf16>, tensor<6x16xbf16>, tensor<6x8xbf16>)
       outs(%o, %l : tensor<4x8xbf16>, tensor<4xf32>) {accumulate} -> tensor<4x8xbf16>, tensor<4xf32>
   return
@@ -476,10 +476,10 @@ func.func @f(%q: tensor<4x16xbf16>, %k: tensor<6x16xbf16>, %v: tensor<6x8xbf16>,
 
 // -----
 
-// C27: a sink would count in each call.
+// C28: a sink would count in each call.
 func.func @f(%q: tensor<1x4x16xf32>, %k: tensor<1x6x16xf32>, %v: tensor<1x6x8xf32>, %o: tensor<1x4x8xf32>,
              %l: tensor<1x4xf32>, %s: tensor<1xf32>) {
-  // expected-error @below {{C27: expected no sink beside accumulate, where it would count once more with each call; give it to the call that makes the state}}
+  // expected-error @below {{C28: expected no sink beside accumulate, where it would count once more with each call; give it to the call that makes the state}}
   %0:2 = attn.sdpa ins(%q, %k, %v : tensor<1x4x16xf32>, tensor<1x6x16xf32>, tensor<1x6x8xf32>) sink(%s : tensor<1xf32>)
       outs(%o, %l : tensor<1x4x8xf32>, tensor<1x4xf32>) {accumulate} -> tensor<1x4x8xf32>, tensor<1x4xf32>
   return
@@ -487,9 +487,9 @@ func.func @f(%q: tensor<1x4x16xf32>, %k: tensor<1x6x16xf32>, %v: tensor<1x6x8xf3
 
 // -----
 
-// C27: a gradient that there is none of.
+// C28: a gradient that there is none of.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>, %l: tensor<4xf32>) {
-  // expected-error @below {{C27: expected accumulate to name some of dquery, dkey and dvalue, found "dbias"}}
+  // expected-error @below {{C28: expected accumulate to name some of dquery, dkey and dvalue, found "dbias"}}
   %0:3 = attn.sdpa_backward ins(%q, %k, %v, %o, %l, %o : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>,
       tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>) outs(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>,
       tensor<6x8xf32>) {accumulate = ["dkey", "dbias"]} -> tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>
@@ -498,9 +498,9 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // -----
 
-// C27: each call would round the gradient.
+// C28: each call would round the gradient.
 func.func @f(%q: tensor<4x16xf16>, %k: tensor<6x16xf16>, %v: tensor<6x8xf16>, %o: tensor<4x8xf16>, %l: tensor<4xf32>) {
-  // expected-error @below {{C27: expected dkey to have element type 'f32', that of the accumulation, as accumulate names it, found 'f16'}}
+  // expected-error @below {{C28: expected dkey to have element type 'f32', that of the accumulation, as accumulate names it, found 'f16'}}
   %0:3 = attn.sdpa_backward ins(%q, %k, %v, %o, %l, %o : tensor<4x16xf16>, tensor<6x16xf16>, tensor<6x8xf16>,
       tensor<4x8xf16>, tensor<4xf32>, tensor<4x8xf16>) outs(%q, %k, %v : tensor<4x16xf16>, tensor<6x16xf16>,
       tensor<6x8xf16>) {accumulate = ["dkey"]} -> tensor<4x16xf16>, tensor<6x16xf16>, tensor<6x8xf16>

@@ -47,16 +47,16 @@ func.func @region(%q: !q, %k: !kv, %v: !kv, %o: !q) -> !q {
 
 // -----
 
-!q = tensor<1x4x16x8xf32>
+!q = tensor<1x4x?x8xf32>
 !kv = tensor<1x2x16x8xf32>
-// Each device would drop other weights than one process does.
+// Each device would drop other weights than one process does: by which sizes is not known.
 shard.grid @grid(shape = 2)
 func.func @dropout(%q: !q, %k: !kv, %v: !kv, %o: !q) -> !q {
   %seed = arith.constant 42 : i64
   %offset = arith.constant 0 : i64
   %s = shard.sharding @grid split_axes = [[], [0]] : !shard.sharding
   %q1 = shard.shard %q to %s annotate_for_users : !q
-  // expected-error @+1 {{expected neither cu_seqlens, kv_scale nor dropout beside a sharding}}
+  // expected-error @+1 {{expected static sizes beside dropout and a sharding, found dynamic ones; write whole(%hq, %sq, %sk : i64, i64, i64)}}
   %r = attn.sdpa ins(%q1, %k, %v : !q, !kv, !kv) dropout(%seed, %offset : i64, i64) outs(%o : !q)
       {dropout_p = 0.1 : f64} -> !q
   return %r : !q
@@ -71,7 +71,7 @@ shard.grid @grid(shape = 2)
 func.func @sink(%q: !q, %k: !kv, %v: !kv, %o: !q, %sink: tensor<4xf32>) -> !q {
   %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
   %k1 = shard.shard %k to %s annotate_for_users : !kv
-  // expected-error @+1 {{expected neither sink, chunk nor prefix beside sharded keys}}
+  // expected-error @+1 {{expected no sink beside sharded keys: it would count once a shard}}
   %r = attn.sdpa ins(%q, %k1, %v : !q, !kv, !kv) sink(%sink : tensor<4xf32>) outs(%o : !q) -> !q
   return %r : !q
 }

@@ -99,9 +99,8 @@ def on_ranks(rank, count):
         return run
 
     attempts = {
-        "dropout": inside(lambda: attn.torch.sdpa(q, q, q, dropout_p=0.1)),
+        "bias": inside(lambda: attn.torch.sdpa(q, q, q, bias=torch.zeros(S // count, S // count))),
         "mask": inside(lambda: attn.torch.sdpa(q, q, q, attn_mask=torch.ones(S // count, S // count).bool())),
-        "function": inside(lambda: attn.torch.flex_attention(q, q, q, mask_mod=lambda b, h, i, j: j <= i)),
         "one rank": inside(lambda: attn.torch.sdpa(q, q, q, dropout_p=0.1 * rank)),
         "uneven": sdpa(*[q if rank else q[:, :, :-2]] * 3),
         "types": sdpa(*[q if rank else q.double()] * 3),
@@ -141,10 +140,9 @@ def test_models_of_transformers(found, implementation):
 
 
 MESSAGES = {
-    "dropout": "expected no dropout_p in a sequence on several ranks, found it; write dropout around",
+    "bias": "expected no bias in a sequence on several ranks, found it; write score_mod, which counts from the start",
     "mask": "expected no attn_mask in a sequence on several ranks",
-    "function": "expected no mask_mod in a sequence on several ranks",
-    "one rank": "dropout_p",
+    "one rank": "expected the ranks of a group to make the same call",
     "uneven": "expected a length that 4 blocks|expected the ranks of a group to make the same call",
     "types": "expected the ranks of a group to make the same call, found .*float64|float32",
     "keys": "expected the same rows of query, key and value on a rank",

@@ -90,7 +90,8 @@ TEST(Problem, ErrorsShowThePlace) {
       "d, dv, f32, f64, bf16, f16, kv, kvscale, result, causal, window, align, chunk, prefix, softcap, scale, bias, "
       "mask, "
       "sink, "
-      "q_lengths, kv_lengths, dropout, scale=?, paged, pages, layout, strided, out, grad\n"
+      "q_lengths, kv_lengths, q_origin, k_origin, dropout, b_origin, h_origin, whole, scale=?, paged, pages, layout, "
+      "strided, out, grad\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }
@@ -282,6 +283,33 @@ TEST(Problem, Into) {
   EXPECT_EQ(reason("sq1 d1 sink into=state out=lse"),
             "expected no sink beside into=state, where it would count once more with each call; give it to the call that "
             "makes the state");
+}
+
+TEST(Problem, Origins) {
+  for (llvm::StringRef line :
+       {"b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=offset prefix=9 q_lengths q_origin k_origin out=lse,weights",
+        "b? hq8 hkv2 sq? sk? d64 dv64 f32 window=1,2 align=top_left k_origin dropout=0.1 b_origin h_origin whole",
+        "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=top_left q_origin b_origin layout=varlen out=lse"})
+    EXPECT_EQ(canonical(line), line);
+  std::pair<llvm::StringRef, llvm::StringRef> wrong[] = {
+      {"causal=bottom_right q_origin",
+       "expected no bottom_right beside q_origin, as the sizes of the whole are not those of its part; write "
+       "causal=offset, with Sk - Sq of the whole in each call"},
+      {"window=1,0 align=bottom_right k_origin",
+       "expected no bottom_right beside k_origin, as the sizes of the whole are not those of its part; write "
+       "align=offset, with Sk - Sq of the whole in each call"},
+      {"chunk=4 q_origin", "expected an alignment of the chunk beside q_origin and k_origin, whose sizes are not those "
+                           "of the whole; write align=top_left or align=offset"},
+      {"dropout=0.1 h_origin", "expected whole beside dropout and h_origin, the sizes that dropout counts weights by, "
+                               "found none; write whole as well"},
+      {"whole", "expected whole beside dropout, which alone reads it, found it alone; leave it out"},
+      {"dropout=0.1 whole out=weights", "expected no weights beside origins of heads, of score_mod or of dropout, "
+                                        "whose path does not have them; write out=lse, or leave it out"},
+      {"layout=varlen b? causal=top_left q_origin",
+       "expected a number of sequences with layout=varlen and origins, found 'b?'; write a number as b2"},
+      {"q_origin=3", "expected a token of problem lines, found 'q_origin=3'; did you mean 'q_origin'?"}};
+  for (auto [line, text] : wrong)
+    EXPECT_EQ(reason("sq9 d1 " + line.str()), text);
 }
 
 TEST(Problem, MalformedNewTokens) {

@@ -203,8 +203,10 @@ private:
   }
 
   void fillIntegers(const KernelArgument &argument, NpyArray &array) {
+    StringRef name = argument.name;
+    bool isPlace = name.ends_with("_origin") || name.starts_with("whole_");
     if (argument.isScalar)
-      return writeInteger(array, 0, argument.name == "seed" ? kSeed : kDropoutOffset);
+      return writeInteger(array, 0, isPlace ? draw(1, kMaxOffset) : name == "seed" ? kSeed : kDropoutOffset);
     if (isTable(argument))
       return fillTable(argument.checks, array);
     // What all of their uses allow: sums may be those of queries and keys alike.
@@ -216,8 +218,9 @@ private:
       return isStep ? fillStep(limit, array) : fillPrefixSums(limit, array);
     }
     // Lengths and positions, likewise.
-    int64_t low = argument.name == "causal_offset" ? -kMaxOffset : 0;
-    int64_t high = argument.name == "causal_offset" ? kMaxOffset : kMaxCaptured;
+    bool isOffset = isPlace || name == "causal_offset";
+    int64_t low = isOffset ? -kMaxOffset : 0;
+    int64_t high = isOffset ? kMaxOffset : kMaxCaptured;
     if (!argument.checks.empty())
       high = std::numeric_limits<int64_t>::max();
     for (const ValueCheck &check : argument.checks)

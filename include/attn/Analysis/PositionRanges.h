@@ -41,6 +41,7 @@ private:
   /// The range of `value` where `known` holds, looking through at most `depth` ops.
   mlir::ConstantIntRanges refine(mlir::Value value, const Ranges &known, unsigned depth) const;
 
+  mlir::Operation *op;
   llvm::SmallVector<int64_t> domain;
   unsigned numBatch = 0;
   mlir::AffineMap kvHeadMap;

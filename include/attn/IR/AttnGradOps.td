@@ -43,14 +43,14 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
 
     Domain: (batch…, query, key, head, value).
 
-    * C1 to C16, C21, C22: as for `attn.sdpa`, but the two scales may be of different ranks. Outputs have the maps of
+    * C1 to C16, C21, C22, C27: as for `attn.sdpa`, but the two scales may be of different ranks. Outputs have the maps of
       their inputs where they are left out: that of dkey and dvalue holds heads of K.
     * C24: output, dout and dquery have the type of query; lse, log_sum and dlse that of the accumulation; dkey, dvalue
       and dbias that of key, value and bias, or that of the accumulation; dcaptures that of the accumulation.
     * C25: `score_grad` stands exactly where `score_mod` does. It takes two floats of the type of the accumulation and
       yields one, from what C10 allows and `attn.accumulate` into one of `dcaptures`.
     * C26: dbias and dsink stand beside bias and sink only.
-    * C27: accumulate names some of dquery, dkey and dvalue, which then have the type of the accumulation.
+    * C28: accumulate names some of dquery, dkey and dvalue, which then have the type of the accumulation.
 
     ```mlir
     %dq, %dk, %dv = attn.sdpa_backward
@@ -67,9 +67,12 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
                        Optional<Attn_Shaped>:$dbias, Optional<Attn_Shaped>:$dsink, Variadic<Attn_Shaped>:$dcaptures,
                        Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
                        Optional<Attn_Shaped>:$kv_lengths, Optional<Attn_Shaped>:$causal_offset,
+                       Optional<Attn_Shaped>:$q_origin, Optional<Attn_Shaped>:$k_origin,
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
                        Optional<Attn_Shaped>:$key_scale, Optional<Attn_Shaped>:$value_scale,
-                       Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset, Optional<AnyFloat>:$scale_value,
+                       Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset, Optional<I64>:$b_origin,
+                       Optional<I64>:$h_origin, Optional<I64>:$whole_hq, Optional<I64>:$whole_sq,
+                       Optional<I64>:$whole_sk, Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align,
                        OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap,
@@ -86,9 +89,12 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
         (`sink` `(` $sink^ `:` type($sink) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?
         (`kv_lengths` `(` $kv_lengths^ `:` type($kv_lengths) `)`)?
         (`causal_offset` `(` $causal_offset^ `:` type($causal_offset) `)`)?
+        (`q_origin` `(` $q_origin^ `:` type($q_origin) `)`)? (`k_origin` `(` $k_origin^ `:` type($k_origin) `)`)?
         (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
         (`kv_scale` `(` $key_scale^ `,` $value_scale `:` type($key_scale) `,` type($value_scale) `)`)?
         (`dropout` `(` $dropout_seed^ `,` $dropout_offset `:` type($dropout_seed) `,` type($dropout_offset) `)`)?
+        (`b_origin` `(` $b_origin^ `:` type($b_origin) `)`)? (`h_origin` `(` $h_origin^ `:` type($h_origin) `)`)?
+        (`whole` `(` $whole_hq^ `,` $whole_sq `,` $whole_sk `:` type($whole_hq) `,` type($whole_sq) `,` type($whole_sk) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         `outs` `(` $dquery `,` $dkey `,` $dvalue `:` type($dquery) `,` type($dkey) `,` type($dvalue) `)`
         (`dbias` `(` $dbias^ `:` type($dbias) `)`)? (`dsink` `(` $dsink^ `:` type($dsink) `)`)?

@@ -140,7 +140,8 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   let description = [{
     `s = input[b, i, j] + bias[b, i, j]`; `out[b, i, j] = predicate(b, i, j) ? s : -inf`, where the predicate is the
     conjunction of the lengths, the causal alignment, the window, the chunk, the boolean mask (true = attend) and the
-    `mask_mod` region. A removed key is removed by selection, never by adding a number to its score.
+    `mask_mod` region. A removed key is removed by selection, never by adding a number to its score. Row i stands at
+    position i + `q_origin[b]` of these, key j at j + `k_origin[b]`, as for `attn.sdpa`.
 
     Domain: (batch…, query, key). A mask or bias of fewer dimensions, or with
     dimensions of size 1, broadcasts as in NumPy.
@@ -150,8 +151,9 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
     * C5: `causal` needs an alignment unless the numbers of queries and keys are static and equal.
     * C8: mask has element type i1.
     * C10: `mask_mod` yields one i1 from pure arith, math, attn.index and tensor.extract ops on scalars.
-    * C13: lengths and causal_offset are integers, one a batch index.
+    * C13: lengths, causal_offset, q_origin and k_origin are integers, one a batch index.
     * C22: `prefix` stands beside `causal`, `window` or `chunk`.
+    * C27: q_origin and k_origin as for `attn.sdpa`.
 
     ```mlir
     %t = attn.mask ins(%s : tensor<4x6xf32>) mask(%m : tensor<1x6xi1>) outs(%init : tensor<4x6xf32>)
@@ -160,7 +162,8 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Attn_Shaped:$input, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
                        Attn_Shaped:$output, Optional<Attn_Shaped>:$q_lengths, Optional<Attn_Shaped>:$kv_lengths,
-                       Optional<Attn_Shaped>:$causal_offset, OptionalAttr<AnyAttr>:$causal, OptionalAttr<Attn_WindowAttr>:$window,
+                       Optional<Attn_Shaped>:$causal_offset, Optional<Attn_Shaped>:$q_origin,
+                       Optional<Attn_Shaped>:$k_origin, OptionalAttr<AnyAttr>:$causal, OptionalAttr<Attn_WindowAttr>:$window,
                        OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix,
                        OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod);
@@ -173,6 +176,7 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
         (`mask` `(` $mask^ `:` type($mask) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?
         (`kv_lengths` `(` $kv_lengths^ `:` type($kv_lengths) `)`)?
         (`causal_offset` `(` $causal_offset^ `:` type($causal_offset) `)`)?
+        (`q_origin` `(` $q_origin^ `:` type($q_origin) `)`)? (`k_origin` `(` $k_origin^ `:` type($k_origin) `)`)?
         `outs` `(` $output `:` type($output) `)` attr-dict (`mask_mod` $mask_mod^)? (`->` type($results)^)?
   }];
 }
@@ -289,6 +293,11 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     With `accumulate` the outputs hold the results of other keys, and become those of both: `attn.finalize` has the
     formula. A row that keeps no key, and one from q_lengths on, stays as it was; where it had none either, output is 0.
 
+    Operands that are a part of a whole, as a device has it, say where they begin in it: causal alignment, window, chunk,
+    prefix, `mask_mod`, `score_mod` and dropout take row i for i + `q_origin[b]`, key j for j + `k_origin[b]`, batch index b
+    for b + `b_origin`, head h for h + `h_origin`. `whole` has the Hq, Sq and Sk that dropout counts its weights by. So
+    masks and the pattern of dropout are those of the whole. Lengths, bias, mask, sink and scales count the operands.
+
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
     contiguous groups of Hq / Hkv query heads and never expanded. Quantised K and
     V stand for `key_scale * key` and `value_scale * value`, which are never in
@@ -316,7 +325,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C12: the bounds of `window` are 0 or greater and `chunk` is 1 or greater; without `causal` each needs `align`
       unless the numbers of queries and keys are static and equal; `align` stands with one of them and without `causal`
       only.
-    * C13: lengths, offsets and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
+    * C13: lengths, offsets, q_origin, k_origin and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head); that of
       queries alone may stand with kv_lengths. min_queries is 1 or greater and stands with cu_seqlens.
@@ -324,8 +333,10 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C21: kv_scale stands with keys and values of type i8, f8E4M3FN or f8E5M2 and they with it; its two operands are
       f32 of one shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
     * C22: `prefix` is 1 or greater and stands beside `causal`, `window` or `chunk`.
-    * C27: `accumulate` stands with lse alone, or with max and log_sum, without sink and start; the output then has the
+    * C28: `accumulate` stands with lse alone, or with max and log_sum, without sink and start; the output then has the
       type of the accumulation.
+    * C27: q_origin and k_origin stand without the alignment `#attn.causal<bottom_right>`, and beside `causal`, `window` or
+      `chunk` with an alignment. An origin beside dropout stands with `whole`, and `whole` with dropout.
 
     ```mlir
     %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x8x113x64xf32>, tensor<2x2x203x64xf32>, tensor<2x2x203x80xf32>)
@@ -339,10 +350,12 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        Optional<Attn_Shaped>:$max, Optional<Attn_Shaped>:$log_sum,
                        Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
                        Optional<Attn_Shaped>:$kv_lengths, Optional<Attn_Shaped>:$causal_offset,
+                       Optional<Attn_Shaped>:$q_origin, Optional<Attn_Shaped>:$k_origin,
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
                        Optional<Attn_Shaped>:$score_weight, Optional<Attn_Shaped>:$key_scale,
                        Optional<Attn_Shaped>:$value_scale, Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset,
-                       Optional<AnyFloat>:$scale_value,
+                       Optional<I64>:$b_origin, Optional<I64>:$h_origin, Optional<I64>:$whole_hq,
+                       Optional<I64>:$whole_sq, Optional<I64>:$whole_sk, Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
                        OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
@@ -361,10 +374,13 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
         (`sink` `(` $sink^ `:` type($sink) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?
         (`kv_lengths` `(` $kv_lengths^ `:` type($kv_lengths) `)`)?
         (`causal_offset` `(` $causal_offset^ `:` type($causal_offset) `)`)?
+        (`q_origin` `(` $q_origin^ `:` type($q_origin) `)`)? (`k_origin` `(` $k_origin^ `:` type($k_origin) `)`)?
         (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
         (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)?
         (`kv_scale` `(` $key_scale^ `,` $value_scale `:` type($key_scale) `,` type($value_scale) `)`)?
         (`dropout` `(` $dropout_seed^ `,` $dropout_offset `:` type($dropout_seed) `,` type($dropout_offset) `)`)?
+        (`b_origin` `(` $b_origin^ `:` type($b_origin) `)`)? (`h_origin` `(` $h_origin^ `:` type($h_origin) `)`)?
+        (`whole` `(` $whole_hq^ `,` $whole_sq `,` $whole_sk `:` type($whole_hq) `,` type($whole_sq) `,` type($whole_sk) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)`
         (`max` `(` $max^ `:` type($max) `)`)? (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? attr-dict

@@ -167,7 +167,7 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
     * C1, C2: as for `attn.scores`, but for the padding rows.
     * C4: the state is f32 or f64 of one type; output, lse, max and log_sum are floating
       point.
-    * C27: as for `attn.sdpa`.
+    * C28: as for `attn.sdpa`.
 
     ```mlir
     %o, %lse = attn.finalize ins(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)

@@ -36,6 +36,19 @@ void buildStart(mlir::OpBuilder &builder, SdpaOp op, mlir::Region &region, mlir:
 void buildDropout(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value seed, mlir::Value offset, double p,
                   mlir::Type type, mlir::Region &region);
 
+/// True where positions of `kind` in the regions of `op` begin at an origin that they do not have in them yet; where
+/// those of any kind do (Origin.cpp).
+bool isShifted(mlir::Operation *op, IndexKind kind);
+bool hasOrigins(mlir::Operation *op);
+/// `position` of `op` plus where positions of `kind` begin: `position` itself where that is 0. A null position is 0.
+mlir::Value addOrigin(mlir::OpBuilder &builder, mlir::Operation *op, IndexKind kind, mlir::Value position);
+/// The positions of a region in the whole.
+void shiftByOrigins(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Region &region);
+/// Takes the words away that all regions of `op` have in them, unless dropout still reads them.
+void clearOrigins(mlir::Operation *op);
+/// The integer of a list of one a batch index, inside of a region.
+mlir::Value readPerBatch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value list);
+
 /// Where the scale of quantised rows stands in the function of a score or weight that a region is.
 enum class ScaleOrder { BeforeRegion, AfterRegion };
 /// Multiplies by `scale`, an operand of kv_scale, in front of or behind what `region` computes (KvScale.cpp); the

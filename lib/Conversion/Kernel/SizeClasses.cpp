@@ -138,7 +138,7 @@ void SizeClasses::addCaptures(Operation *op, Domain &domain) {
   op->walk([&](tensor::ExtractOp extract) {
     for (auto [dim, operand] : llvm::enumerate(extract.getIndices())) {
       auto index = operand.getDefiningOp<IndexOp>();
-      if (!index || !extract.getTensor().getType().isDynamicDim(dim))
+      if (!index || isShifted(op, index.getKind()) || !extract.getTensor().getType().isDynamicDim(dim))
         continue;
       std::optional<unsigned> position;
       switch (index.getKind()) {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/PositionRanges.h"
+#include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,9 +65,9 @@ static bool isGivenByCaller(Value tensor) {
 }
 
 /// A dimension of dynamic size that a position itself indexes has the size of the scores.
-static bool hasSizeOfScores(Value index, Value tensor, PositionSource source) {
+static bool hasSizeOfScores(Operation *op, Value index, Value tensor, PositionSource source) {
   auto position = index.getDefiningOp<IndexOp>();
-  return position &&
+  return position && !isShifted(op, position.getKind()) &&
          llvm::is_contained({IndexKind::Batch, IndexKind::Head, IndexKind::Query, IndexKind::Key},
                             position.getKind()) &&
          (source == PositionSource::Compiler || isGivenByCaller(tensor));
@@ -102,8 +103,9 @@ private:
     OpOperand &index = access.indices[dim];
     bool isDynamic = access.getType().isDynamicDim(dim);
     int64_t size = isDynamic ? kLargestSize : access.getType().getDimSize(dim);
-    if (isDynamic ? hasSizeOfScores(index.get(), access.tensor, source) || isClamped(index.get(), access.tensor, dim)
-                  : range.isInside(size))
+    if (isDynamic
+            ? hasSizeOfScores(op, index.get(), access.tensor, source) || isClamped(index.get(), access.tensor, dim)
+            : range.isInside(size))
       return success();
     if (source == PositionSource::User && ((range.isStatic && !isDynamic) || range.isOutside(size) || size == 0))
       return refuse(nested, access, dim, range);

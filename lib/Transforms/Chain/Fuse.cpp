@@ -118,9 +118,11 @@ SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
   return sdpa;
 }
 
-/// A single spelled-out mask stays spelled out; several become one region.
+/// A single spelled-out mask stays spelled out; several become one region. So does one with origins, which those of
+/// attn.sdpa are not: attn.modify and attn.dropout know nothing of them.
 void movePredicates(RewriterBase &rewriter, const Chain &chain, SdpaOp sdpa) {
-  if (chain.predicates.size() == 1 && MaskOp(chain.predicates[0]).getMaskMod().empty()) {
+  if (chain.predicates.size() == 1 && MaskOp(chain.predicates[0]).getMaskMod().empty() &&
+      !hasOrigins(chain.predicates[0])) {
     copySpelledOutMasks(chain.predicates[0], sdpa);
     spellOutAlignment(sdpa);
     return;

@@ -196,8 +196,10 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
   add(outputs.dcaptures);
   for (Value value :
        {map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()),
-        map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scaled.keyScale, scaled.valueScale,
-        map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scaled.scale})
+        map(sdpa.getQOrigin()), map(sdpa.getKOrigin()), map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()),
+        scaled.keyScale, scaled.valueScale, map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()),
+        map(sdpa.getBOrigin()), map(sdpa.getHOrigin()), map(sdpa.getWholeHq()), map(sdpa.getWholeSq()),
+        map(sdpa.getWholeSk()), scaled.scale})
     add(value ? ValueRange(value) : ValueRange());
   // Words that are attributes: those of the table.
   NamedAttrList attributes;

@@ -50,6 +50,7 @@ def sdpa_backward(
     dweights: npt.ArrayLike | None = None,
     grad: Sequence[str] = ("q", "k", "v"),
     dropout: tuple[float, int, int] | None = None,
+    whole: tuple[int, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
     **options: Any,
@@ -65,9 +66,9 @@ def sdpa_backward(
       dweights: the cotangent of the weights, (B, Hq, Sq, Sk), or None for 0. Keys that are removed are not read.
       grad: whose gradients: "q", "k", "v", "bias", "sink", "scale", "softcap", "k_scale", "v_scale", and the names of
         arrays of floats that score_mod reads. That of "scale" is there whether or not the call names the scale.
-      dropout, layout, heads: as in `sdpa`.
+      dropout, whole, layout, heads: as in `sdpa`.
       options: scale, causal, window, chunk, prefix, softcap, bias, mask, sink, align, q_lengths, kv_lengths, score_mod,
-        mask_mod, k_scale and v_scale as in `sdpa`.
+        mask_mod, k_scale, v_scale and the origins as in `sdpa`.
 
     Returns:
       The gradients by name, in the order of `grad`, float64, each of the shape of its input. dk and dv are 0 for keys
@@ -92,8 +93,11 @@ def sdpa_backward(
         return np.where(rows, of_shape(name, x, (*sizes.scores[:3], sizes.dv)), 0.0)
 
     z = np.ones(sizes.scores)
+    places = [options.get(x) for x in ("causal", "align")]
+    firsts = [options.get(x) for x in ("q_origin", "k_origin", "b_origin", "h_origin")]
+    origins = _forward.origins(sizes, *places, dropout, whole, *firsts)
     if dropout is not None:
-        z = _chain.dropout(z, *_checks.dropout(dropout))
+        z = _chain.dropout(z, *_checks.dropout(dropout), _forward.dropout_index(sizes, origins))
     row_max, log_sum = _terms(at, lse)
     out = np.where(rows, apply(z * at.weights, at.v, kept), 0.0) if out is None else with_heads("out", out)
     if dout is None and dlse is None and dweights is None:
@@ -126,7 +130,7 @@ def sdpa_backward(
         if options.get("softcap") is not None:
             ds, result["softcap"] = softcap_backward(at.modified, options["softcap"], ds)
         if options.get("score_mod") is not None:
-            derivative = _dual.differentiate(options["score_mod"], at.scaled, *_forward.indices(sizes))
+            derivative = _dual.differentiate(options["score_mod"], at.scaled, *_forward.positions(sizes, origins))
             result |= _of_captures(grad, ds, derivative.reads)
             ds = times(ds, derivative.score)
         ds, result["scale"] = scale_backward(at.dot, at.scale, ds)

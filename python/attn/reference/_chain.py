@@ -107,12 +107,14 @@ def softmax_terms(s: Array, sink: npt.ArrayLike | None = None) -> tuple[Array, A
         return p / nonzero(row_sum), row_max[..., 0], np.log(row_sum)[..., 0]
 
 
-def dropout(weights: Array, p: float, seed: int, offset: int) -> Array:
+def dropout(weights: Array, p: float, seed: int, offset: int, index: Array | None = None) -> Array:
     """The weights after dropout: 0 with probability p, otherwise divided by 1 − p.
 
-    Element (b, h, i, j) is kept iff r > p·(2³² − 1), r the Philox word of its index ((b·Hq + h)·Sq + i)·Sk + j.
+    Element (b, h, i, j) is kept iff r > p·(2³² − 1), r the Philox word of its index ((b·Hq + h)·Sq + i)·Sk + j, or of
+    the `index` given, that of the whole that the weights are a part of.
     """
-    index = np.arange(weights.size, dtype=np.uint64).reshape(weights.shape)
+    if index is None:
+        index = np.arange(weights.size, dtype=np.uint64).reshape(weights.shape)
     kept = _philox.random_bits(seed, offset, index) > p * (2.0**32 - 1)
     return np.where(kept, weights / (1.0 - p if p < 1.0 else 1.0), 0.0)
 

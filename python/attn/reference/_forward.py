@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks, _signatures, _tensor
+from attn import _capture, _checks, _origins, _signatures, _tensor
 from attn._types import Alignment, Integers, MaskMod, ScoreMod
 from attn.reference import _chain
 from attn.reference._chain import apply, scores, softmax_terms
@@ -75,6 +75,11 @@ def sdpa(
     heads: int | tuple[int, int] | None = None,
     k_scale: npt.ArrayLike | None = None,
     v_scale: npt.ArrayLike | None = None,
+    q_origin: npt.ArrayLike | None = None,
+    k_origin: npt.ArrayLike | None = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
+    whole: tuple[int, int, int] | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
     return_max: bool = False,
@@ -106,6 +111,10 @@ def sdpa(
       layout: "bhsd", "bshd" or "bsd", of q, k, v and out.
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
       k_scale, v_scale: k and v stand for k_scale·k and v_scale·v: [Hkv], one a key head, or [B, Hkv, Sk], one a token.
+      q_origin, k_origin: an integer or [B]: masks, functions and dropout take row i for i + q_origin and key j for
+        j + k_origin, those of a whole that q, k and v are a part of.
+      b_origin, h_origin: where batch and heads begin in it, for functions and dropout.
+      whole: (Hq, Sq, Sk) of it, by which dropout counts.
       return_lse, return_weights: ask for lse (B, Hq, Sq) and for the weights (B, Hq, Sq, Sk) that multiply V.
       return_max, return_log_sum: ask for the terms m and ln l of lse, both (B, Hq, Sq).
       return_key_sums: ask for the sums of the weights of each key (B, Hkv, Sk), over queries and heads that share one.
@@ -120,11 +129,13 @@ def sdpa(
     at = steps(
         q, k, v, scale=scale, causal=causal, window=window, chunk=chunk, prefix=prefix, softcap=softcap, bias=bias,
         mask=mask, sink=sink, align=align, q_lengths=q_lengths, kv_lengths=kv_lengths, score_mod=score_mod,
-        mask_mod=mask_mod, layout=layout, heads=heads, k_scale=k_scale, v_scale=v_scale,
+        mask_mod=mask_mod, layout=layout, heads=heads, k_scale=k_scale, v_scale=v_scale, q_origin=q_origin,
+        k_origin=k_origin, b_origin=b_origin, h_origin=h_origin,
     )  # fmt: skip
+    places = origins(at.sizes, causal, align, dropout, whole, q_origin, k_origin, b_origin, h_origin)
     weights = at.weights
     if dropout is not None:
-        weights = _chain.dropout(weights, *_checks.dropout(dropout))
+        weights = _chain.dropout(weights, *_checks.dropout(dropout), dropout_index(at.sizes, places))
     results = [in_layout(apply(weights, at.v, keep=at.s != -np.inf), layout)]
     results += [at.lse] if return_lse else []
     results += [weights] if return_weights else []
@@ -160,6 +171,10 @@ def steps(
     heads: int | tuple[int, int] | None = None,
     k_scale: npt.ArrayLike | None = None,
     v_scale: npt.ArrayLike | None = None,
+    q_origin: npt.ArrayLike | None = None,
+    k_origin: npt.ArrayLike | None = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
 ) -> Steps:
     """Steps 1 to 5 of the formula; the arguments are those of `sdpa`."""
     query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
@@ -177,7 +192,10 @@ def steps(
         _checks.broadcast("bias", np.shape(bias), sizes.scores)
     if sink is not None:
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
-    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix)
+    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin}
+    kept = predicate(
+        sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix, **places
+    )
 
     given = _tensor.as_scalar("scale", scale)
     factor = _checks.scale(scale if given is None else float(given), sizes.d)
@@ -185,7 +203,8 @@ def steps(
         dot = scores(q, k)
         scaled = s = _chain.scale(dot, factor)
         if score_mod is not None:
-            s = _capture.evaluate(score_mod, s, *indices(sizes)).astype(np.float64)
+            at = positions(sizes, _origins.of(sizes, causal if align is None else align, {}, **places))
+            s = _capture.evaluate(score_mod, s, *at).astype(np.float64)
             s = np.broadcast_to(s, sizes.scores)
         modified = s
         if softcap is not None:
@@ -210,18 +229,26 @@ def predicate(
     *,
     chunk: int | None = None,
     prefix: int | None = None,
+    q_origin: npt.ArrayLike | None = None,
+    k_origin: npt.ArrayLike | None = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
 ) -> npt.NDArray[np.bool_]:
     """P of the formula of docs/Semantics.md, step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
 
     Lengths ∧ (causal ∧ window ∧ chunk ∨ j < prefix) ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
     """
-    b, _, i, j = positions = indices(sizes)
+    b, _, i, j = indices(sizes)
     q_len = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
     keys = np.full(sizes.b, sizes.sk) if kv_len is None else kv_len
     words = _checks.words({"window": window, "chunk": chunk, "prefix": prefix})
     kept = np.True_
+    chosen = causal if align is None else align
+    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin}
+    of_whole = positions(sizes, _origins.of(sizes, chosen, words, **places))
+    local_i, local_j, (_, _, i, j) = i, j, of_whole
     diagonal = i + _offset(sizes, causal, words, align, rows, keys)[b]
     if causal is not None:
         kept = kept & (j <= diagonal)
@@ -236,7 +263,7 @@ def predicate(
         if causal is None and window is None and chunk is None:
             raise ValueError("expected prefix beside causal, window or chunk, found it alone; leave it out")
         kept = kept | (j < prefix)
-    kept = kept & (i < rows[b]) & (j < keys[b])
+    kept = kept & (local_i < rows[b]) & (local_j < keys[b])
     if mask is not None:
         mask = np.asarray(mask)
         if mask.dtype != np.bool_:
@@ -244,7 +271,7 @@ def predicate(
         _checks.broadcast("mask", mask.shape, sizes.scores)
         kept = kept & mask
     if mask_mod is not None:
-        kept = kept & _capture.evaluate(mask_mod, *positions).astype(bool)
+        kept = kept & _capture.evaluate(mask_mod, *of_whole).astype(bool)
     return kept
 
 
@@ -275,3 +302,24 @@ def indices(sizes: _checks.Sizes) -> tuple[Array, Array, Array, Array]:
     """Batch, query head, query row and key column, each broadcasting to the scores."""
     b, h, i, j = np.ogrid[: sizes.b, : sizes.hq, : sizes.sq, : sizes.sk]
     return b, h, i, j
+
+
+def positions(sizes: _checks.Sizes, origins: _origins.Origins) -> tuple[Array, Array, Array, Array]:
+    """The indices in the whole that the operands are a part of."""
+    b, h, i, j = (x + first for x, first in zip(indices(sizes), origins.firsts(), strict=True))
+    return b, h, i, j
+
+
+def origins(
+    sizes: _checks.Sizes, causal: Any, align: Any, dropout: Any, whole: Any, q: Any, k: Any, b: Any, h: Any
+) -> _origins.Origins:
+    """The origins of a call, checked."""
+    places = {"q_origin": q, "k_origin": k, "b_origin": b, "h_origin": h, "whole": whole}
+    return _origins.of(sizes, causal if align is None else align, {}, dropout=dropout, **places)
+
+
+def dropout_index(sizes: _checks.Sizes, origins: _origins.Origins) -> Array:
+    """idx = ((b·Hq + h)·Sq + i)·Sk + j of each weight, of positions and sizes of the whole."""
+    heads, rows, keys = (np.uint64(x) for x in origins.whole or sizes.scores[1:])
+    b, h, i, j = (np.asarray(x).astype(np.uint64) for x in positions(sizes, origins))
+    return np.broadcast_to(((b * heads + h) * rows + i) * keys + j, sizes.scores)

@@ -38,8 +38,8 @@ def varlen_sdpa(
       cu_seqlens_q, cu_seqlens_k: [B + 1], exclusive prefix sums of the lengths.
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too.
       return_key_sums: return key_sums (Hkv, total_k) too.
-      options: scale, causal, window, align, softcap, sink, score_mod, mask_mod as in `sdpa`; offsets are [B], and
-        positions count from the start of a sequence.
+      options: scale, causal, window, align, softcap, sink, score_mod, mask_mod and origins as in `sdpa`; offsets are
+        [B], and positions count from the start of a sequence, or from its origin.
 
     Returns:
       out (total_q, Hq, Dv), or a tuple of out and further results in that order; float64.
@@ -191,10 +191,11 @@ def _sequences(rows: Array, keys: Array, options: dict[str, Any]) -> Iterator[tu
     mods = {x: _capture.rebind(options[x]) for x in ("score_mod", "mask_mod") if options.get(x) is not None}
     for b in range(rows.size - 1):
         mine = {x: y[b : b + 1] if _is_offsets(y) else y for x, y in options.items() if x not in mods}
+        number = b + (mine.pop("b_origin", None) or 0)
         if "score_mod" in mods:
-            mine["score_mod"] = lambda s, x, h, i, j, b=b: mods["score_mod"](s, np.full_like(x, b), h, i, j)
+            mine["score_mod"] = lambda s, x, h, i, j, b=number: mods["score_mod"](s, np.full_like(x, b), h, i, j)
         if "mask_mod" in mods:
-            mine["mask_mod"] = lambda x, h, i, j, b=b: mods["mask_mod"](np.full_like(x, b), h, i, j)
+            mine["mask_mod"] = lambda x, h, i, j, b=number: mods["mask_mod"](np.full_like(x, b), h, i, j)
         yield b, slice(rows[b], rows[b + 1]), slice(keys[b], keys[b + 1]), mine
 
 

@@ -53,11 +53,16 @@ def _folded(x: torch.Tensor, dim: int | None, size: int, batch: int) -> torch.Te
 def _fold(call: Call, dims: Call, size: int, wanted: tuple[str, ...] = ()) -> tuple[Call, int] | None:
     """The call with the new dimension in its batch, and its own batch; None where that is not the same call."""
     alone = ("sink", "seeds", "captures")
-    if call.regions or "sink" in wanted or any(_has_dim(getattr(dims, name)) for name in alone):
+    if (
+        call.regions
+        or call.b_origin is not None
+        or "sink" in wanted
+        or any(_has_dim(getattr(dims, name)) for name in alone)
+    ):
         return None
     batch = call.q.shape[0] if dims.q is None else call.q.movedim(dims.q, 0).shape[1]
     new = {}
-    for name in ("q", "k", "v", "bias", "mask", "q_lengths", "kv_lengths", "offsets"):
+    for name in ("q", "k", "v", "bias", "mask", "q_lengths", "kv_lengths", "offsets", "q_origin", "k_origin"):
         x, dim = getattr(call, name), getattr(dims, name)
         is_shared = name in ("bias", "mask") and x is not None and dim is None and x.shape[0] == 1
         if x is not None and not (is_shared and name not in wanted):

@@ -25,6 +25,7 @@ SECOND_ORDER = (
     "of its own; write the attention by torch's operators where such gradients are needed (create_graph=True)"
 )
 DEVICES = ("cpu", "cuda")  # whose kernels there are
+ORIGINS = ("q_origin", "k_origin", "b_origin", "h_origin")
 NO_BOUND = -1  # of a window: None
 CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
 
@@ -81,6 +82,11 @@ class Call(NamedTuple):
     regions: str = ""
     captured: str = ""
     dynamic: bool | None = None
+    q_origin: torch.Tensor | None = None
+    k_origin: torch.Tensor | None = None
+    b_origin: int | None = None
+    h_origin: int | None = None
+    whole: list[int] | None = None
     words: tuple[Any, ...] = ()
 
     @classmethod
@@ -112,7 +118,9 @@ class Call(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.sdpa` beside q, k and v."""
-        given = keywords(self, ("bias", "mask", "sink", "q_lengths", "kv_lengths"))
+        given = keywords(self, ("bias", "mask", "sink", "q_lengths", "kv_lengths", *ORIGINS))
+        if self.whole is not None:
+            given["whole"] = tuple(self.whole)
         if self.dropout is not None:
             seed, offset = self.seeds.tolist()
             given["dropout"] = (self.dropout, seed, offset)
@@ -126,6 +134,7 @@ TENSORS = "Tensor q, Tensor k, Tensor v, Tensor[] captures"
 INPUTS = "Tensor? bias=None, Tensor? mask=None, Tensor? sink=None, Tensor? q_lengths=None, Tensor? kv_lengths=None, "
 INPUTS += "Tensor? offsets=None, Tensor? seeds=None, float? scale=None, str? causal=None, "
 INPUTS += 'str? align=None, float? dropout=None, str regions="", str captured="", bool? dynamic=None'
+INPUTS += ", Tensor? q_origin=None, Tensor? k_origin=None, int? b_origin=None, int? h_origin=None, int[]? whole=None"
 INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
 
 

@@ -76,7 +76,7 @@ def options(tensors: dict[str, torch.Tensor], given: dict[str, Any]) -> dict[str
             "weights; leave it out, or run the attention outside of the graph"
         )
     made["target"] = device.target
-    for name in ("q_lengths", "kv_lengths", "causal", "align"):
+    for name in ("q_lengths", "kv_lengths", "causal", "align", "q_origin", "k_origin"):
         if isinstance(made.get(name), torch.Tensor):
             made[name] = made[name].to(torch.int32)
     if "sink" in made:

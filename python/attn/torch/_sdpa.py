@@ -36,6 +36,11 @@ def sdpa(
     mask_mod: Any = None,
     return_lse: bool = False,
     return_max: bool = False,
+    q_origin: Any = None,
+    k_origin: Any = None,
+    b_origin: int | None = None,
+    h_origin: int | None = None,
+    whole: tuple[int, int, int] | None = None,
     dynamic: bool | None = None,
     **words: Unpack[Words],
 ) -> Tensor | tuple[Tensor, ...]:
@@ -64,6 +69,8 @@ def sdpa(
         that mask_mod alone reads may require none.
       return_lse: return lse (…, Hq, Sq) too, the natural logarithm of the sum of exp of the scores.
       return_max: return the largest score of each row (…, Hq, Sq) too, a sink among them, without gradient (QK-clip).
+      q_origin, k_origin, b_origin, h_origin, whole: as in `attn.sdpa`, where the tensors begin in a whole that they are
+        a part of; q_origin and k_origin are an integer, or integers, one an entry of the batch (…).
       dynamic: True for one kernel of all batches and lengths, False for one of each. None: the first call compiles for
         its sizes, later ones share a kernel that leaves open what has changed.
       {words}
@@ -81,7 +88,8 @@ def sdpa(
         return _proxies.record(sdpa, {**locals()})
     given = None
     has_arrays = not (bias is sink is q_lengths is kv_lengths is score_mod is mask_mod is None)
-    if not (has_arrays or dropout_p or words):
+    has_origins = not (q_origin is k_origin is b_origin is h_origin is whole is None)
+    if not (has_arrays or dropout_p or words or has_origins):
         constants = (is_causal, scale, enable_gqa, causal, align, return_lse, return_max, dynamic)
         given = (query, key, value, attn_mask, constants)
         made = _eager.known(*given)
@@ -89,6 +97,11 @@ def sdpa(
             return made[0] if len(made) == 1 else made
     is_distributed, is_sharded = _dtensor.is_among(query, key, value), bool(_active.stack)
     if is_distributed or is_sharded or query.is_nested or key.is_nested or value.is_nested:
+        if has_origins:
+            raise ValueError(
+                "expected no q_origin, k_origin, b_origin, h_origin or whole beside distributed or nested tensors, or "
+                "on several ranks, which say themselves where they begin; leave them out"
+            )
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
         options |= {"scale": scale, "causal": causal, "align": align, "bias": bias, "sink": sink}
         options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "score_mod": score_mod, "mask_mod": mask_mod}
@@ -144,6 +157,11 @@ def sdpa(
         regions=regions,
         captured=captured,
         dynamic=dynamic,
+        q_origin=_origins(q_origin, q),
+        k_origin=_origins(k_origin, q),
+        b_origin=b_origin,
+        h_origin=h_origin,
+        whole=None if whole is None else list(whole),
         words=_ops.flat_words(words) if words else NO_WORDS,
     )
     returned = ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max))
@@ -163,6 +181,13 @@ sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
 def _integers(value: Any, device: torch.device) -> Tensor | None:
     """Integers: a tensor where it is, numbers on the device of the queries."""
     return value if value is None or isinstance(value, Tensor) else torch.as_tensor(value, device=device)
+
+
+def _origins(value: Any, q: Tensor) -> Tensor | None:
+    """Origins: a number is that of all entries of the batch."""
+    if isinstance(value, int):
+        return torch.full((q.shape[0],), value, dtype=torch.int64, device=q.device)
+    return _integers(value, q.device)
 
 
 def _alignment(value: Any) -> str | None:

@@ -13,6 +13,7 @@ import torch
 import attn
 from attn.torch import _ops, _place, _varlen
 from attn.torch.parallel._layout import Mask, Piece, Segment
+from attn.torch.parallel._positions import Positions
 
 Tensor = torch.Tensor
 
@@ -36,6 +37,7 @@ class Kernels(NamedTuple):
     Attributes:
       sink: (Hq,) floats; the block with a row's own key takes it, and no other.
       dynamic: as in `attn.torch.sdpa`; documents have any lengths.
+      positions: what counts positions of the whole beside the mask.
     """
 
     mask: Mask
@@ -43,6 +45,7 @@ class Kernels(NamedTuple):
     softcap: float | None
     sink: Tensor | None
     dynamic: bool | None
+    positions: Positions | None = None
 
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, qs: Segment, ks: Segment, state: State | None = None
@@ -114,7 +117,8 @@ class Kernels(NamedTuple):
     def _call(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
         words = {"softcap": self.softcap}
         is_causal = self.mask.is_causal
-        if piece.is_masked:
+        is_masked = piece.is_masked and self.positions is None
+        if is_masked:
             window = (self.mask.left, self.mask.right)
             words["window"] = None if window == (None, None) else window  # type: ignore[assignment]
         flat = _ops.flat_words(words)
@@ -125,25 +129,34 @@ class Kernels(NamedTuple):
             packed = [_packed(x) for x in (q, k, v)]
             return _varlen.Call(*packed, *sums, sink, None, self.scale, causal, None, True, flat)
         options: dict[str, Any] = {"sink": sink, "scale": self.scale, "words": flat}
-        if piece.is_masked:
+        if is_masked:
             offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
             options["offsets"] = offset.expand(q.shape[0]).contiguous()
             options["causal" if is_causal else "align"] = "top_left"
         return _ops.Call(q.contiguous(), k.contiguous(), v.contiguous(), [], dynamic=self.dynamic, **options)
+
+    def _options(self, call: Any, piece: Piece) -> dict[str, Any]:
+        """The keywords of `attn.sdpa` of a dense call."""
+        options = _place.options(call.tensors(), call.options())
+        if self.positions is None:
+            return options
+        window = (self.mask.left, self.mask.right)
+        causal = "top_left" if self.mask.is_causal else None
+        return options | self.positions.options(piece, call.q, causal, None if window == (None, None) else window)
 
     def _run(
         self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, into: State | None = None
     ) -> State:
         call = self._call(piece, q, k, v, sink)
         if into is not None:
-            options = _place.options(call.tensors(), call.options())
+            options = self._options(call, piece)
             attn.sdpa(call.q, call.k, call.v, **options, into=(into.out, (into.max, into.log_sum)))
             return into
         flags: dict[str, Any] = {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
         if piece.sums is not None:
             out, row_max, log_sum = attn.varlen_sdpa(*call[:5], **call.options(), **flags)
             return State(_unpacked(out), row_max[None], log_sum[None])
-        options = _place.options(call.tensors(), call.options())
+        options = self._options(call, piece)
         return State(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
 
     def _run_backward(
@@ -168,7 +181,7 @@ class Kernels(NamedTuple):
             found = attn.varlen_sdpa_backward(*call[:3], *saved, *call[3:5], **options)
             return [_unpacked(found[x]) if x in "qkv" else found[x] for x in names]
         out, row_max, log_sum, dout = (x.contiguous() for x in (out, row_max, log_sum, dout))
-        options = _place.options(call.tensors(), call.options())
+        options = self._options(call, piece)
         options |= {"dlse": None if dlse is None else dlse.contiguous(), "grad": names, "out_dtype": kind}
         found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, into=into, **options)
         return [found[x] for x in names]

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from attn import _checks
 from attn.torch import _context
-from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _ulysses
+from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _positions, _ulysses
 from attn.torch.parallel._group import Group
 from attn.torch.parallel._layout import Layout, Mask
 
@@ -17,15 +18,10 @@ METHODS = ("allgather", "ring", "ulysses")
 BLOCKS = 8  # of ordered=True
 # What shards do not have, and what to write for it.
 REFUSED = {
-    "attn_mask": "write is_causal, window or cu_seqlens, which count from the start of the whole",
-    "bias": "write score terms that depend on no position, or attention on one rank",
-    "dropout_p": "write dropout around the attention; each rank would drop other weights than the whole",
-    "score_mod": "write attention on one rank; its i and j would count from the start of the shard",
-    "mask_mod": "write is_causal, window or cu_seqlens; its i and j would count from the start of the shard",
+    "attn_mask": "write is_causal, window, cu_seqlens or mask_mod, which count from the start of the whole",
+    "bias": "write score_mod, which counts from the start of the whole, or attention on one rank",
     "q_lengths": "write cu_seqlens",
     "kv_lengths": "write cu_seqlens",
-    "chunk": "write window or cu_seqlens",
-    "prefix": "write window or cu_seqlens",
     "return_max": "write return_lse",
 }
 
@@ -69,10 +65,13 @@ class _Plan(NamedTuple):
     mask: Mask
     scale: float | None
     softcap: float | None
+    chunk: int | None
+    functions: tuple[str, ...]
+    dropout: float
 
-    def kernels(self, sink: Tensor | None) -> _blocks.Kernels:
+    def kernels(self, sink: Tensor | None, positions: _positions.Positions | None) -> _blocks.Kernels:
         dynamic = True if self.mask.starts is not None or self.ordered else None
-        return _blocks.Kernels(self.mask, self.scale, self.softcap, sink, dynamic)
+        return _blocks.Kernels(self.mask, self.scale, self.softcap, sink, dynamic, positions)
 
     def stream(self, k: Tensor, v: Tensor) -> Any:
         return _keys.KEYS[self.method](self.group, self.layout, k, v)
@@ -90,6 +89,11 @@ def sharded_sdpa(
     is_causal: bool = False,
     window: tuple[int | None, int | None] | None = None,
     cu_seqlens: Any = None,
+    chunk: int | None = None,
+    prefix: int | None = None,
+    score_mod: Any = None,
+    mask_mod: Any = None,
+    dropout_p: float = 0.0,
     scale: float | None = None,
     softcap: float | None = None,
     sink: Tensor | None = None,
@@ -112,6 +116,11 @@ def sharded_sdpa(
       is_causal: a query sees the keys j ≤ i.
       window: (L, R) as in `attn.sdpa`.
       cu_seqlens: (documents + 1,) prefix sums of the lengths of packed documents of the whole; the batch is 1.
+      chunk, prefix: as in `attn.sdpa`, beside is_causal or window.
+      score_mod, mask_mod: as in `attn.torch.sdpa`, the same on all ranks: i and j are positions of the whole, and
+        tensors that they read are those of the whole, without gradient. Not with "ulysses".
+      dropout_p: how many weights are dropped, drawn from rank 0's generator of PyTorch: those that one rank would drop.
+        Not with "ulysses".
       scale, softcap, enable_gqa: as in `attn.torch.sdpa`.
       sink: (Hq,) floats, the same on all ranks. Its gradient is the part of this rank's rows (ulysses: heads): the sum
         over ranks is the whole, as of other parameters.
@@ -127,6 +136,7 @@ def sharded_sdpa(
     """
     chosen = settings(mesh, method, layout, ordered, cu_seqlens)
     options = {"is_causal": is_causal, "window": window, "scale": scale, "softcap": softcap, "sink": sink}
+    options |= {"chunk": chunk, "prefix": prefix, "score_mod": score_mod, "mask_mod": mask_mod, "dropout_p": dropout_p}
     return run(chosen, query, key, value, options | {"enable_gqa": enable_gqa}, return_lse)
 
 
@@ -152,7 +162,8 @@ def run(
         if plan.method == "ulysses":
             out, lse = _ulysses.sdpa(group, plan.layout, lambda *x: _whole_rows(plan, *x), query, key, value, sink)
         else:
-            out, lse = _Sharded.apply(plan, query, key, value, sink)
+            positions = _positions.positions_of(group, plan.layout, options, query.device)
+            out, lse = _Sharded.apply(plan, positions, query, key, value, sink)
     return (out, lse) if return_lse else out
 
 
@@ -182,7 +193,7 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
         )
     for name, advice in REFUSED.items():
         given = options.get(name)
-        if given is not None and given is not False and not (name == "dropout_p" and given == 0.0):
+        if given is not None and given is not False:
             raise ValueError(f"expected no {name} in a sequence on several ranks, found it; {advice}")
     is_causal = bool(options.get("is_causal"))
     for name in ("causal", "align"):
@@ -202,7 +213,15 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             f"batch of {q.shape[0]}"
         )
     left, right = options.get("window") or (None, None)
-    mask = Mask(is_causal, left, right, starts)
+    chunk, prefix, dropout = options.get("chunk"), options.get("prefix"), float(options.get("dropout_p") or 0.0)
+    words = _checks.words({"window": options.get("window"), "chunk": chunk, "prefix": prefix})
+    if prefix is not None and not is_causal and len(words) == 1:
+        raise ValueError("expected prefix beside causal, window or chunk, found it alone; leave it out")
+    if dropout:
+        _checks.dropout((dropout, 0, 0))
+    _positions.check(chosen.method, q, k, options, starts)
+    functions = tuple(name for name in _positions.FUNCTIONS if options.get(name) is not None)
+    mask = Mask(is_causal, left, right, starts, prefix or 0)
     if chosen.method == "ulysses":
         _ulysses.heads_of(q.shape[1], k.shape[1], group.size)
         if chosen.ordered and k.shape[1] % group.size:
@@ -212,22 +231,25 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             )
     elif chosen.ordered:
         layout = _ordered.layout_of(layout, chosen.ordered)
-    elif mask.is_full and chosen.method == "ring":  # no order of the rows matters: one call a step
+    elif (
+        mask.is_full and chosen.method == "ring" and not (chunk or functions or dropout)
+    ):  # no order of the rows matters: one call a step
         n = q.shape[2]
         layout = Layout(tuple(((r * n, n),) for r in range(group.size)))
-    return _Plan(group, layout, chosen.method, chosen.ordered, mask, options.get("scale"), options.get("softcap"))
+    own = (options.get("scale"), options.get("softcap"), chunk, functions, dropout)
+    return _Plan(group, layout, chosen.method, chosen.ordered, mask, *own)
 
 
 class _Sharded(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
-        mine, stream, kernels = plan.layout.segments[plan.group.rank], plan.stream(k, v), plan.kernels(sink)
+    def forward(ctx: Any, plan: _Plan, positions: Any, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
+        mine, stream, kernels = plan.layout.segments[plan.group.rank], plan.stream(k, v), plan.kernels(sink, positions)
         if plan.ordered:
             state = _ordered.forward(plan.group, plan.layout, stream, kernels, q, plan.ordered)
         else:
             state = _keys.forward(stream, kernels, mine, q)
         ctx.save_for_backward(q, k, v, sink, state.out.to(q.dtype), state.max, state.log_sum)
-        ctx.plan = plan
+        ctx.plan, ctx.positions = plan, positions
         ctx.set_materialize_grads(False)
         return state.out.to(q.dtype), state.lse
 
@@ -238,13 +260,14 @@ class _Sharded(torch.autograd.Function):
         state = _blocks.State(*saved)
         dout, dlse = grads
         dout = torch.zeros_like(state.out) if dout is None else dout
-        mine, stream, kernels = plan.layout.segments[plan.group.rank], plan.stream(k, v), plan.kernels(sink)
+        mine, stream = plan.layout.segments[plan.group.rank], plan.stream(k, v)
+        kernels = plan.kernels(sink, ctx.positions)
         if plan.ordered:
             found = _ordered.backward(plan.group, plan.layout, stream, kernels, q, state, dout, dlse, plan.ordered)
         else:
             found = _keys.backward(stream, kernels, mine, q, state, dout, dlse)
         found = [x.to(of.dtype) for x, of in zip(found, (q, k, v, sink), strict=False)]
-        return None, *found, *([None] if sink is None else [])
+        return None, None, *found, *([None] if sink is None else [])
 
 
 def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -253,9 +276,11 @@ def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | Non
 
     mask = plan.mask
     window = None if mask.left is mask.right is None else (mask.left, mask.right)
-    flat = _ops.flat_words({"window": window, "softcap": plan.softcap})
+    flat = _ops.flat_words(
+        {"window": window, "softcap": plan.softcap, "chunk": plan.chunk, "prefix": mask.prefix or None}
+    )
     causal = "top_left" if mask.is_causal else None
-    align = "top_left" if window is not None and not mask.is_causal else None
+    align = "top_left" if (window is not None or plan.chunk) and not mask.is_causal else None
     if mask.starts is None:
         # As what eager calls run; history would choose the kernel otherwise.
         call = _ops.Call(

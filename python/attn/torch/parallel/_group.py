@@ -88,6 +88,13 @@ class Group:
         dist.all_gather(found, x.contiguous(), group=self.group)
         return found
 
+    def of_first(self, x: Tensor, device: torch.device) -> Tensor:
+        """The tensor of rank 0, on the CPU; `device` is where the ranks send from."""
+        sent = x.to(device)
+        if self.size > 1:
+            dist.broadcast(sent, dist.get_global_rank(self.group, 0), group=self.group)
+        return sent.cpu()
+
     def exchange(self, sent: Sequence[Tensor], shapes: Sequence[Sequence[int]]) -> list[Tensor]:
         """Sends the r-th tensor to rank r; what rank r sends is of the r-th shape."""
         found = [sent[0].new_empty(tuple(shape)) for shape in shapes]

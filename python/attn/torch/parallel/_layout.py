@@ -100,6 +100,7 @@ class Piece(NamedTuple):
     Attributes:
       offset: what is between the positions of the first row and of the first key; of several, one an entry of the batch.
       is_masked: causal and window remove some of these keys.
+      first: the positions in the whole of the first row and key.
       sums: of packed documents, the prefix sums of queries and keys; (0, 0) of a dense call.
     """
 
@@ -107,6 +108,7 @@ class Piece(NamedTuple):
     keys: slice
     offset: int | tuple[int, ...]
     is_masked: bool
+    first: tuple[int, int]
     sums: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
@@ -115,6 +117,7 @@ class Mask(NamedTuple):
 
     Attributes:
       left, right: keys j with i − left ≤ j ≤ i + right; None for any.
+      prefix: keys below it are kept whatever these say.
       starts: of packed documents, the prefix sums of their lengths.
     """
 
@@ -122,10 +125,11 @@ class Mask(NamedTuple):
     left: int | None = None
     right: int | None = None
     starts: tuple[int, ...] | None = None
+    prefix: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether every query keeps every key."""
+        """Whether every query keeps every key, functions and chunks aside."""
         return not self.is_causal and self.left is self.right is self.starts is None
 
     @property
@@ -154,18 +158,18 @@ class Mask(NamedTuple):
         sums = tuple(_prefix_sums(x[n][1] for x in documents) for n in (0, 1))
         (rows, keys), (last_rows, last_keys) = documents[0], documents[-1]
         spans = (slice(rows[0] - q[0], sum(last_rows) - q[0]), slice(keys[0] - k[0], sum(last_keys) - k[0]))
-        return [Piece(*spans, 0, True, (sums[0], sums[1]))]
+        return [Piece(*spans, 0, True, (rows[0], keys[0]), (sums[0], sums[1]))]
 
     def _piece(self, q: Segment, k: Segment, rows: Segment, keys: Segment) -> list[Piece]:
         first, last = keys[0], sum(keys) - 1
         is_empty = self.last is not None and first > sum(rows) - 1 + self.last
         is_empty |= self.left is not None and last < rows[0] - self.left
-        if is_empty:
+        if is_empty and first >= self.prefix:
             return []
         is_masked = self.last is not None and last > rows[0] + self.last
         is_masked |= self.left is not None and first < sum(rows) - 1 - self.left
         spans = (slice(rows[0] - q[0], sum(rows) - q[0]), slice(first - k[0], last + 1 - k[0]))
-        return [Piece(*spans, rows[0] - first, is_masked)]
+        return [Piece(*spans, rows[0] - first, is_masked, (rows[0], first))]
 
 
 def _common(x: Segment, y: Segment) -> Segment:
