@@ -20,16 +20,16 @@ LAYOUTS = {
     "pieces": torch.arange(8 * S).view(2, -1).T.flatten(),
 }
 MESSAGES = {
-    "mesh": r'ValueError: expected a mesh of one dimension, found one of 2; write that of the sequence, as mesh\["cp"\]',
+    "mesh": r'ValueError: expected a mesh of one dimension, found one of 2; write .*, as mesh\["cp"\]',
     "no mesh": "TypeError: expected a DeviceMesh or a process group, found str",
-    "twice": rf"ValueError: expected layout to be a permutation of {S} rows that 2 ranks divide, found a tensor of shape",
-    "short": rf"ValueError: expected layout to be a permutation of {S} rows",
+    "twice": f"ValueError: expected layout to be a permutation of {S} rows that 2 ranks divide, found a tensor of",
+    "short": f"ValueError: expected layout to be a permutation of {S} rows",
     "pieces": "ValueError: expected layout to give a rank at most 64 pieces of consecutive rows, found 128.*zigzag",
     "word": "ValueError: expected layout .*contiguous.*, .*zigzag.* found 'stripes'",
     "other layouts": "RuntimeError: expected the ranks of a group to make the same call",
     "other methods": "RuntimeError: expected the ranks of a group to make the same call",
     "other heads": "RuntimeError: expected the ranks of a group to make the same call",
-    "one has no key heads": "RuntimeError: expected the ranks of a group to make the same call|ValueError: expected as many",
+    "other key heads": "RuntimeError: expected the ranks of a group to make the same|ValueError: expected as many",
 }
 
 
@@ -49,7 +49,7 @@ def on_ranks(rank, count):
         "other layouts": call(layout=("zigzag", "contiguous")[rank]),
         "other methods": call(method=("ring", "allgather")[rank]),
         "other heads": call(q[:, : 4 - 2 * rank]),
-        "one has no key heads": call(k=q[:, : 4 - 2 * rank]),
+        "other key heads": call(k=q[:, : 4 - 2 * rank]),
     }
     return {name: ranks.error_of(attempt) for name, attempt in attempts.items()}
 
@@ -96,5 +96,6 @@ def test_a_rank_that_dies_is_an_error_of_the_other(tmp_path, at, method):
     time.sleep(0.5)
     error, seconds = torch.load(tmp_path / "found", weights_only=False)
     assert error, f"no error after {seconds:.1f} s"
-    assert error.startswith("RuntimeError") and "Connection" in error
+    assert error.startswith("RuntimeError")
+    assert "Connection" in error
     assert seconds < TIMEOUT / 2
