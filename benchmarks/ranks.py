@@ -1,18 +1,23 @@
 """Attention of a sequence on several ranks: what its blocks, steps and transfers cost beside the kernels.
 
-ordered: ordered=True beside the plain method on one rank. step: a ring of several steps beside its kernels alone, in one
-process that sends nothing. overlap: a ring on two processes of gloo beside its kernels alone, and beside itself where each
-transfer is waited for before the kernel. One thread a rank, the ways in turn; ratios of the best and of the median rounds.
-Of one process it is the processor's time, which others on the machine hardly change, of several the time of the slowest.
+ordered: ordered=True beside the plain method on one rank.
+step: a ring of several steps beside its kernels alone, in one process that sends nothing.
+overlap: a ring on two processes of gloo beside its kernels alone, and beside itself where each transfer is waited for.
+link: the same in one process, by a link on which a transfer takes a part of a step's kernel, and no processor.
+
+One thread a rank, the ways in turn; ratios of the best and of the median rounds. ordered and step have the processor's
+time, which others on the machine hardly change; overlap and link have that of the clock, of the slowest rank.
 
     build/frameworks/bin/python benchmarks/ranks.py ordered --rows 4096 8192 --sizes 64 128
     build/frameworks/bin/python benchmarks/ranks.py step --rows 4096
     build/frameworks/bin/python benchmarks/ranks.py overlap --rows 4096
+    build/frameworks/bin/python benchmarks/ranks.py link --rows 1024 --steps 4 --part 0.5
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import tempfile
 import time
@@ -35,22 +40,53 @@ class Local(_group.Group):
     """So many ranks in one process: what is sent is here."""
 
     def __init__(self, size: int) -> None:
+        """Of so many."""
         self.rank, self.size = size - 1, size  # the last: no step of it is empty
 
     def start_shift(self, tensors: Any) -> _group.Pending:
+        """As of a group."""
         return _group.Pending(list(tensors), list(tensors), [])
 
     def all_gather(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """As of a group."""
         return [x] * self.size
 
     def exchange(self, sent: Any, shapes: Any) -> list[torch.Tensor]:
+        """As of a group."""
         return [sent[self.rank]] * self.size
+
+
+class Link(Local):
+    """A transfer takes so long; who waits sleeps until then."""
+
+    def __init__(self, size: int, duration: float, *, waits: bool) -> None:
+        """Of a duration in seconds."""
+        super().__init__(size)
+        self._duration, self._waits = duration, waits
+
+    def start_shift(self, tensors: Any) -> _group.Pending:
+        """As of a group."""
+        pending = _group.Pending(list(tensors), list(tensors), [Arrival(time.perf_counter() + self._duration)])
+        return _group.Pending(pending.sent, pending.wait(), []) if self._waits else pending
+
+
+class Arrival:
+    """What `torch.distributed` calls a work."""
+
+    def __init__(self, at: float) -> None:
+        """At a time."""
+        self._at = at
+
+    def wait(self) -> None:
+        """Sleeps until then."""
+        time.sleep(max(0.0, self._at - time.perf_counter()))
 
 
 class Waiting(_group.Group):
     """Ranks that wait for what is sent."""
 
     def start_shift(self, tensors: Any) -> _group.Pending:
+        """As of a group."""
         pending = super().start_shift(tensors)
         return _group.Pending(pending.sent, pending.wait(), [])
 
@@ -69,7 +105,7 @@ def seconds(of: _call._Plan, tensors: list[torch.Tensor], dout: torch.Tensor) ->
     leaves = [x.detach().requires_grad_() for x in tensors]
     if dist.is_initialized():
         dist.barrier()
-    clock = time.perf_counter if dist.is_initialized() else time.process_time
+    clock = time.perf_counter if dist.is_initialized() or isinstance(of.group, Link) else time.process_time
     start = clock()
     out, _ = _call._Sharded.apply(of, *leaves, None)
     middle = clock()
@@ -133,7 +169,7 @@ def ordered(options: argparse.Namespace) -> None:
         ways: dict[str, Way] = {}
         for way, blocks in ((options.method, 0), (name, options.blocks)):
             made = plan(Local(1), rows, mask, options.method, blocks)
-            ways[way] = lambda made=made: seconds(made, *given)  # type: ignore[misc]
+            ways[way] = functools.partial(seconds, made, *given)
         line(rounds(ways, options.rounds), options.method, f"{mask}, S = {rows}, D = {size}")
 
 
@@ -143,7 +179,9 @@ def step(options: argparse.Namespace) -> None:
     for mask, rows, size in cases(options):
         given = draw(rows, size, options)
         made = plan(Local(options.steps), rows, mask, "ring")
-        ways: dict[str, Way] = {"kernels": lambda: kernels(made, *given), "ring": lambda: seconds(made, *given)}
+        ways: dict[str, Way] = {
+            name: functools.partial(way, made, *given) for name, way in (("kernels", kernels), ("ring", seconds))
+        }
         line(rounds(ways, options.rounds), "kernels", f"{mask}, {rows} rows, D = {size}, {options.steps} steps")
 
 
@@ -168,6 +206,22 @@ def kernels(of: _call._Plan, tensors: list[torch.Tensor], dout: torch.Tensor) ->
     return times[0], times[1]
 
 
+def link(options: argparse.Namespace) -> None:
+    """A ring over a link whose transfers take a part of the kernel of a forward step."""
+    head(["ring", "waiting"], "kernels")
+    for mask, rows, size in cases(options):
+        given = draw(rows, size, options)
+        nothing = plan(Link(options.steps, 0, waits=False), rows, mask, "ring")
+        alone = min(seconds(nothing, *given)[0] for _ in range(options.rounds))
+        duration = options.part * alone / options.steps
+        ways: dict[str, Way] = {"kernels": functools.partial(seconds, nothing, *given)}
+        for name, waits in (("ring", False), ("waiting", True)):
+            made = plan(Link(options.steps, duration, waits=waits), rows, mask, "ring")
+            ways[name] = functools.partial(seconds, made, *given)
+        what = f"{mask}, {rows} rows, D = {size}, {options.steps} steps, transfers of {options.part} of a kernel"
+        line(rounds(ways, options.rounds), "kernels", what)
+
+
 def overlap(options: argparse.Namespace) -> None:
     """A ring on processes; rank 0 prints."""
     with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +239,7 @@ def _overlap(rank: int, folder: str, options: argparse.Namespace) -> None:
         given = draw(rows, size, options)
         groups = {"kernels": Local(options.ranks), "ring": _group.Group(None), "waiting": Waiting(None)}
         plans = {name: plan(group, rows, mask, "ring") for name, group in groups.items()}
-        ways: dict[str, Way] = {name: lambda made=made: seconds(made, *given) for name, made in plans.items()}  # type: ignore[misc]
+        ways: dict[str, Way] = {name: functools.partial(seconds, made, *given) for name, made in plans.items()}
         found = rounds(ways, options.rounds)
         if rank == 0:
             line(found, "kernels", f"{mask}, {rows} rows, D = {size}, {options.ranks} ranks")
@@ -195,7 +249,7 @@ def _overlap(rank: int, folder: str, options: argparse.Namespace) -> None:
 def main() -> None:
     """The table that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("ordered", "step", "overlap"))
+    parser.add_argument("table", choices=("ordered", "step", "overlap", "link"))
     parser.add_argument("--rows", type=int, nargs="+", default=[4096], help="of a rank")
     parser.add_argument("--sizes", type=int, nargs="+", default=[64, 128], help="D")
     parser.add_argument("--masks", nargs="+", choices=MASKS, default=list(MASKS))
@@ -203,14 +257,15 @@ def main() -> None:
     parser.add_argument("--type", default="float32")
     parser.add_argument("--method", default="ring", choices=("ring", "allgather"))
     parser.add_argument("--blocks", type=int, default=_call.BLOCKS, help="of ordered")
-    parser.add_argument("--steps", type=int, default=2, help="of a ring")
+    parser.add_argument("--steps", type=int, default=2, help="of a ring of step or link")
     parser.add_argument("--ranks", type=int, default=2, help="processes of overlap")
+    parser.add_argument("--part", type=float, default=0.5, help="of a step's kernel, that a transfer of link takes")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
     attn.set_num_threads(1)
     torch.manual_seed(0)
-    {"ordered": ordered, "step": step, "overlap": overlap}[options.table](options)
+    {"ordered": ordered, "step": step, "overlap": overlap, "link": link}[options.table](options)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Ring attention inside of a shard_map: keys and values travel over an axis of the mesh, and their gradients.
 
-States are (out, max, log_sum) of a rank's rows, in the type of sums: what is narrow is rounded once. The backward pass is
-by those of whole rows: no step saves anything.
+States are (out, max, log_sum) of a rank's rows, in the type of sums: what is narrow is rounded once. The backward pass
+is by those of whole rows: no step saves anything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Ring(NamedTuple):
 
     Attributes:
       run: out, max, log_sum of a window, q, k, v, a sink or None, and offsets or None; out in the type of max.
-      run_backward: dq, dk, dv and, with a sink, dsink, in the type of max, of the same, out, max, log_sum, dout and dlse.
+      run_backward: dq, dk, dv and, with a sink, dsink of the same, out, max, log_sum, dout and dlse; of that type too.
     """
 
     axis: str

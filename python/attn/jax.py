@@ -147,8 +147,9 @@ def ring_sdpa(
     Args:
       q, k, v: (B, Hq, S/n, D), (B, Hkv, S/n, D), (B, Hkv, S/n, Dv), the device's rows, of one float type.
       axis_name: the axis of the mesh.
-      layout: "contiguous": device r has the rows r · S/n …; "zigzag": of 2n blocks of consecutive rows r and 2n − 1 − r;
-        "striped": the rows r, r + n, r + 2n …. With the latter two causal attention costs every device the same.
+      layout: "contiguous": device r has the rows r · S/n …; "zigzag": of 2n blocks of rows the r-th and the
+        (2n − 1 − r)-th; "striped": the rows r, r + n, r + 2n …. With the latter two causal attention costs every device
+        the same.
       causal: a query sees the keys j ≤ i.
       window: (L, R) as in `attn.sdpa`.
       scale, softcap: as in `sdpa`, numbers.
@@ -215,14 +216,9 @@ def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
     options: dict[str, Any] = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
     if q.dtype.itemsize < 4:
         options["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
-    tensors, options = _arguments(
-        "sdpa",
-        {"q": q, "k": k, "v": v, "sink": sink},
-        {"offsets": offsets},
-        scale,
-        options,
-        {"window": window, **dict(words)},
-    )
+    given = {"q": q, "k": k, "v": v, "sink": sink}
+    words = {"window": window, **dict(words)}
+    tensors, options = _arguments("sdpa", given, {"offsets": offsets}, scale, options, words)
     call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
     _xla.register()
     if not is_backward:

@@ -26,6 +26,7 @@ class Threads(_group.Group):
     """A rank that is a thread: slots and a barrier are what all share."""
 
     def __init__(self, rank, size, slots, barrier):
+        """Of shared slots."""
         self.rank, self.size, self._slots, self._barrier = rank, size, slots, barrier
 
     def _swap(self, value):
@@ -36,13 +37,16 @@ class Threads(_group.Group):
         return found
 
     def start_shift(self, tensors):
+        """As of a group."""
         found = self._swap([x.clone() for x in tensors])
         return _group.Pending([], found[self.rank - 1], [])
 
     def all_gather(self, x):
+        """As of a group."""
         return [y.clone() for y in self._swap(x)]
 
     def exchange(self, sent, shapes):
+        """As of a group."""
         found = [x[self.rank].clone() for x in self._swap(sent)]
         assert [tuple(x.shape) for x in found] == [tuple(x) for x in shapes]
         return found
@@ -88,10 +92,11 @@ class Context:
     """What autograd hands to a function."""
 
     def save_for_backward(self, *tensors):
+        """Keeps them."""
         self.saved_tensors = tensors
 
     def set_materialize_grads(self, value):
-        pass
+        """Both cotangents are given."""
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ class _Plan(NamedTuple):
     dropout: float
 
     def kernels(self, sink: Tensor | None, positions: _positions.Positions | None) -> _blocks.Kernels:
-        dynamic = True if self.mask.starts is not None or self.ordered else None
+        dynamic = True if self.mask.starts is not None else positions is None if self.ordered else None
         return _blocks.Kernels(self.mask, self.scale, self.softcap, sink, dynamic, positions)
 
     def stream(self, k: Tensor, v: Tensor) -> Any:
@@ -111,8 +111,8 @@ def sharded_sdpa(
         run. "ulysses": rows of some heads are gathered; ranks divide the heads.
       layout: which rows a rank has: "zigzag", one block from the front and one from the back, as torch's
         context_parallel has them; "contiguous"; or a permutation (S,) of the rows in the order of the ranks.
-      ordered: True, or a number of blocks: out and the gradients of query, key and value have the same bits on any
-        number of ranks. Kernels then run for pairs of blocks, 8 for True, whose results are joined in one tree.
+      ordered: True, or a number of blocks: out and all gradients have the same bits on any number
+        of ranks. Kernels then run for pairs of blocks, 8 for True, whose results are joined in one tree.
       is_causal: a query sees the keys j ≤ i.
       window: (L, R) as in `attn.sdpa`.
       cu_seqlens: (documents + 1,) prefix sums of the lengths of packed documents of the whole; the batch is 1.
@@ -123,7 +123,7 @@ def sharded_sdpa(
         Not with "ulysses".
       scale, softcap, enable_gqa: as in `attn.torch.sdpa`.
       sink: (Hq,) floats, the same on all ranks. Its gradient is the part of this rank's rows (ulysses: heads): the sum
-        over ranks is the whole, as of other parameters.
+        over ranks is the whole, as of other parameters. With ordered rank 0 has all of it, and others have 0.
       return_lse: return lse (B, Hq, S/n) too; it has a gradient.
 
     Returns:

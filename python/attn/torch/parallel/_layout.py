@@ -98,7 +98,7 @@ class Piece(NamedTuple):
     """One call: rows and keys of a pair of segments, counted from the start of these.
 
     Attributes:
-      offset: what is between the positions of the first row and of the first key; of several, one an entry of the batch.
+      offset: what is between the positions of the first row and of the first key; or one for each entry of the batch.
       is_masked: causal and window remove some of these keys.
       first: the positions in the whole of the first row and key.
       sums: of packed documents, the prefix sums of queries and keys; (0, 0) of a dense call.

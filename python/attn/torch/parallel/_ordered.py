@@ -84,7 +84,7 @@ def backward(
     dlse: Tensor | None,
     blocks: int,
 ) -> list[Tensor]:
-    """dq, dk, dv of the rank's rows and keys; where there is a sink, dsink of all rows on the first rank, 0 on others."""
+    """dq, dk, dv of the rank's rows and keys; with a sink dsink, of all rows on the first rank and 0 on others."""
     mine = layout.segments[group.rank]
     calls = _pairs.Calls(kernels, mine, q, saved, dout, dlse)
     dq = Tree(blocks, functools.partial(_pairs.joined, _pairs.add))

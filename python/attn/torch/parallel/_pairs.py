@@ -46,7 +46,7 @@ class Calls:
         """The states of the rows on this block of keys, without those that the mask leaves out."""
         parts: list[Part] = []
         for first, last, piece in self._runs(columns):
-            if piece is None:  # packed documents
+            if piece is None:
                 found = self._kernels.forward(self._q[first], k, v, self._segments[first], columns)
                 parts += [] if found is None else [(first, last, [x[None] for x in found])]
                 continue
@@ -90,9 +90,13 @@ class Calls:
         return self._kernels.sink if self._segments[first] == columns else None
 
     def _runs(self, columns: Segment) -> list[tuple[int, int, Piece | None]]:
-        """Blocks of rows that are one call, and the call; no such call where documents make several of it."""
+        """Blocks of rows that are one call, and the call.
+
+        None in its place for a pair of blocks: documents make several calls of it, and what counts batch indices or
+        positions of the whole would count entries of this batch.
+        """
         mask = self._kernels.mask
-        if mask.starts is not None:
+        if mask.starts is not None or self._kernels.positions is not None:
             return [(n, n + 1, None) for n in range(len(self._segments))]
         pieces = [mask.pieces(rows, columns) for rows in self._segments]
         alone = [n for n in range(len(pieces)) if self._sink(n, columns) is not None]
