@@ -109,7 +109,9 @@ class Calls:
                 # Which kernel it is depends on the mask alone: other ranks have other runs.
                 offsets = tuple(pieces[n][0].offset for n in run for _ in range(self._q.shape[1]))
                 whole = slice(0, columns[1])
-                runs.append((run[0], run[-1] + 1, Piece(whole, whole, offsets, not mask.is_full)))
+                runs.append(
+                    (run[0], run[-1] + 1, Piece(whole, whole, offsets, not mask.is_full, pieces[run[0]][0].first))
+                )
         return runs
 
 
