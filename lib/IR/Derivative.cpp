@@ -48,7 +48,6 @@ struct Number {
 };
 
 Number operator+(Number x, Number y) { return x.build<arith::AddFOp>(x.value, y.value); }
-Number operator-(Number x, Number y) { return x.build<arith::SubFOp>(x.value, y.value); }
 Number operator*(Number x, Number y) { return x.build<arith::MulFOp>(x.value, y.value); }
 Number operator/(Number x, Number y) { return x.build<arith::DivFOp>(x.value, y.value); }
 Number operator-(Number x) { return x.build<arith::NegFOp>(x.value); }
