@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -236,30 +237,43 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
       pm, Phase::Nvvm); // of the host's functions: those of kernels are LLVM dialect, or translation refuses them
 }
 
-/// From memrefs, vectors and structured control flow to the LLVM dialect.
-static void addLlvmConversions(OpPassManager &pm) {
-  pm.addPass(createLowerExpandShapePass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createSCFToControlFlowPass());
+/// From memrefs, vectors and structured control flow to the LLVM dialect. The kernels of a GPU are in it already, and
+/// much larger than the host side: passes that may run on a function do not walk through them.
+static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    if (isGpu)
+      pm.addNestedPass<func::FuncOp>(std::move(pass));
+    else
+      pm.addPass(std::move(pass));
+  };
+  add(createLowerExpandShapePass());
+  add(memref::createExpandStridedMetadataPass());
+  add(createLowerAffinePass());
+  add(createSCFToControlFlowPass());
   // In front of vectors: what is left to the C library is called for each lane.
-  pm.addPass(createConvertMathToLLVMPass());
+  add(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = vectors.amx = true; // products of pairs of bf16
-  pm.addPass(createConvertVectorToLLVMPass(vectors));
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
+  add(createConvertVectorToLLVMPass(vectors));
+  add(memref::createExpandStridedMetadataPass());
+  add(createLowerAffinePass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
+  add(createArithToLLVMConversionPass());
+  add(createConvertIndexToLLVMPass());
   // Branches may carry tiles, whose type only that dialect converts.
   ConvertToLLVMPassOptions branches;
   branches.filterDialects = {"cf", "amx"};
-  pm.addPass(createConvertToLLVMPass(branches));
+  add(createConvertToLLVMPass(branches));
   pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(mlir::createCanonicalizerPass());
+  if (!isGpu) {
+    pm.addPass(createReconcileUnrealizedCastsPass());
+    pm.addPass(mlir::createCanonicalizerPass());
+    return;
+  }
+  pm.addNestedPass<LLVM::LLVMFuncOp>(createReconcileUnrealizedCastsPass());
+  pm.addNestedPass<LLVM::LLVMFuncOp>(mlir::createCanonicalizerPass());
+  pm.addNestedPass<LLVM::GlobalOp>(mlir::createCanonicalizerPass()); // descriptions of images and kernels
 }
 
 /// For a GPU, of the host side: its entries, which launch the kernels.
@@ -269,11 +283,11 @@ static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
     pm.addPass(createPlanWorkspacePass());
   pm.addPass(createEmitEntryPass());
   if (isGpu) {
-    pm.addPass(createLowerAffinePass());
-    pm.addPass(createSCFToControlFlowPass());
+    pm.addNestedPass<func::FuncOp>(createLowerAffinePass());
+    pm.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
     pm.addPass(createLowerLaunchesPass());
   }
-  addLlvmConversions(pm);
+  addLlvmConversions(pm, isGpu);
   pm.addPass(createEmitCheckedEntryPass());
 }
 

@@ -112,14 +112,18 @@ func.func @query_alone(%q: tensor<2x4x300x32xbf16>, %k: tensor<2x2x300x32xbf16>,
   return %r#0 : tensor<2x4x300x32xbf16>
 }
 
-// Of a predicate that no range tells, a map of the tiles of all heads is made in front of the tasks: a tile that keeps no
-// key is skipped, one that keeps all has no predicate.
+// Of a predicate that no range tells, a map is made in front of the tasks, for all heads at once: of parts of tiles, 32
+// rows by a panel of keys. A tile whose parts keep no key is skipped, one whose parts keep all has no predicate, and the
+// panels of another one visit the rows of parts that are not empty.
 // CHECK-LABEL: func @documents
-//       CHECK: %[[MAP:.*]] = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (1, 1, 4) shared_outs(%{{.*}} = %{{.*}}) -> (tensor<1x1x4x3xi8>)
+//       CHECK: %[[MAP:.*]] = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (1, 1, 12) {{.*}} -> (tensor<1x1x12x19xi8>)
 //       CHECK:   attn.classify_tile
 //       CHECK: scf.forall (%{{.*}}) in (4)
 //   CHECK-NOT:   attn.classify_tile
-//       CHECK:   %[[KIND:.*]] = tensor.extract %[[MAP]][%c0{{.*}}, %c0{{.*}}, %{{.*}}, %{{.*}}]
+//       CHECK:   %[[EXTREMES:.*]]:2 = scf.for
+//       CHECK:     tensor.extract %[[MAP]]
+//       CHECK:   %[[IS_SAME:.*]] = arith.cmpi eq, %[[EXTREMES]]#0, %[[EXTREMES]]#1
+//       CHECK:   %[[KIND:.*]] = arith.select %[[IS_SAME]], %[[EXTREMES]]#0, %c1_i8
 //       CHECK:   %[[EMPTY:.*]] = arith.cmpi eq, %[[KIND]], %c0_i8
 //       CHECK:   scf.if %[[EMPTY]]
 //  CHECK-NEXT:     scf.yield
@@ -131,6 +135,11 @@ func.func @query_alone(%q: tensor<2x4x300x32xbf16>, %k: tensor<2x2x300x32xbf16>,
 //       CHECK:     else
 //       CHECK:       attn.backward_step
 //       CHECK:         mask_mod
+//       CHECK:         query_ranges
+// CHECK-COUNT-3:         tensor.extract %[[MAP]]
+//       CHECK:         %[[THIRD:.*]] = arith.select %{{.*}}, %c64{{.*}}, %c96
+//       CHECK:         %[[SECOND:.*]] = arith.select %{{.*}}, %c32{{.*}}, %[[THIRD]]
+//       CHECK:         arith.select %{{.*}}, %c0{{.*}}, %[[SECOND]]
 func.func @documents(%q: tensor<4x300x32xf32>, %l: tensor<4x300xf32>, %documents: tensor<300xi32>)
     -> (tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>) {
   %e0 = tensor.empty() : tensor<4x300x32xf32>

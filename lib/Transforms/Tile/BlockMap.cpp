@@ -174,9 +174,10 @@ Value attn::getKindOfTile(OpBuilder &b, const TaskShape &s, const DomainTile &at
 void attn::buildMappedRanges(OpBuilder &b, const TaskShape &s, const DomainTile &at, BackwardStepOp tiled) {
   Location loc = s.loc;
   const BlockMap &map = s.blockMap;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(tiled);
   Value firstRow = getPartIndex(b, loc, at.offsets[s.queryPos()], map.queryTile),
         firstKey = toValue(b, loc, at.offsets[s.keyPos()]);
-  OpBuilder::InsertionGuard guard(b);
   b.createBlock(&tiled.getQueryRanges());
   Value key = IndexOp::create(b, loc, b.getIndexType(), IndexKind::FirstKey);
   Value part = divide(b, loc, add(b, loc, key, firstKey), index(b, loc, map.keyTile));
@@ -190,8 +191,8 @@ void attn::buildMappedRanges(OpBuilder &b, const TaskShape &s, const DomainTile 
   Value lower = index(b, loc, queryTile), upper = zero;
   for (auto [row, visits] : llvm::enumerate(isVisited))
     upper = arith::SelectOp::create(b, loc, visits, index(b, loc, (row + 1) * map.queryTile), upper);
-  for (auto [row, visits] : llvm::reverse(llvm::enumerate(isVisited)))
-    lower = arith::SelectOp::create(b, loc, visits, index(b, loc, row * map.queryTile), lower);
+  for (int64_t row = isVisited.size() - 1; row >= 0; --row)
+    lower = arith::SelectOp::create(b, loc, isVisited[row], index(b, loc, row * map.queryTile), lower);
   YieldOp::create(b, loc, ValueRange{lower, upper, zero, zero});
 }
 
