@@ -1,6 +1,7 @@
 """What a step of a ring costs beside its kernel: merged and added behind it, and in place (into=).
 
-Takes the processor time of one process, the variants in turn in each round, and prints the best and the median of each by that of the kernel.
+Takes the processor time of one process, the variants in turn in each round, and prints the best and the median of each
+by that of the kernel.
 
     build/frameworks/bin/python benchmarks/ring_step.py --rows=4096 --rounds=7
 """
