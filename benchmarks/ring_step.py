@@ -1,6 +1,7 @@
 """What a step of a ring costs beside its kernel: merged and added behind it, and in place (into=).
 
-Times one process, the variants in turn in each round, and prints the best and the median of each by that of the kernel.
+Takes the processor time of one process, the variants in turn in each round, and prints the best and the median of each
+by that of the kernel.
 
     build/frameworks/bin/python benchmarks/ring_step.py --rows=4096 --rounds=7
 """
@@ -77,9 +78,9 @@ def report(name: str, variants: dict[str, Callable[[], object]], rounds: int) ->
         call()
     for _ in range(rounds):
         for x, call in variants.items():
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            times[x].append(time.perf_counter() - start)
+            times[x].append(time.process_time() - start)
     first = next(iter(variants))
     for x, found in times.items():
         best, median = min(found) / min(times[first]), statistics.median(found) / statistics.median(times[first])

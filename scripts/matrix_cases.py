@@ -295,6 +295,13 @@ RULES = (
         ),
     ),
     Rule(
+        "into=q alone beside kv=",
+        ("into", "kv", "element"),
+        lambda case: (
+            case["into"] not in ("", "state", "q") and case["kv"] in ("bf16", "f16") and case["kv"] != case["element"]
+        ),
+    ),
+    Rule(
         "no gradient of a scale beside into",
         ("into", "grad", "kv"),
         lambda case: case["into"] not in ("", "state") and ("scale" in case["grad"] or is_quantised(case)),

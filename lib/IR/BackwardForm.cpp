@@ -213,8 +213,9 @@ private:
 
   BackwardStepOp buildStep(Value lse, Value delta, FloatAttr scale, Value scaleValue) {
     Values inits;
-    for (auto [name, output] : {std::pair(StringRef("dquery"), op.getDquery()), std::pair(StringRef("dkey"), op.getDkey()),
-                                std::pair(StringRef("dvalue"), op.getDvalue())})
+    for (auto [name, output] :
+         {std::pair(StringRef("dquery"), op.getDquery()), std::pair(StringRef("dkey"), op.getDkey()),
+          std::pair(StringRef("dvalue"), op.getDvalue())})
       inits.push_back(accumulatesInto(op, name) ? widen(output) : createZeros(output));
     AffineMap biasMap;
     Value dbias = createBiasZeros(biasMap);

@@ -100,7 +100,10 @@ LogicalResult SdpaBackwardOp::verify() {
   std::optional<ArrayAttr> names = getAccumulate();
   for (Attribute name : names ? names->getValue() : ArrayRef<Attribute>()) {
     auto text = cast<StringAttr>(name).getValue();
-    Value output = text == "dquery" ? getDquery() : text == "dkey" ? getDkey() : text == "dvalue" ? getDvalue() : Value();
+    Value output = text == "dquery"   ? getDquery()
+                   : text == "dkey"   ? getDkey()
+                   : text == "dvalue" ? getDvalue()
+                                      : Value();
     if (!output)
       return emitOpError("C28: expected accumulate to name some of dquery, dkey and dvalue, found ") << name;
     if (getElement(output) != accumulation)

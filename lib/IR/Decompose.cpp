@@ -181,7 +181,8 @@ Values decomposeMergingFinalize(Formula &f, FinalizeOp op, Value acc, Value max,
     inputs.push_back(old.second);
     inputMaps.push_back(map);
   }
-  auto build = [&](Value output, AffineMap map, function_ref<Value(OpBuilder &, Location, MergedRow, ValueRange)> pick) {
+  auto build = [&](Value output, AffineMap map,
+                   function_ref<Value(OpBuilder &, Location, MergedRow, ValueRange)> pick) {
     return f.generic({Query}, {}, inputs, inputMaps, output, map, [&](OpBuilder &b, Location loc, ValueRange x) {
       Value lse, oldMax, logSum;
       for (auto [i, old] : llvm::enumerate(olds))

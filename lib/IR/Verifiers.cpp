@@ -297,9 +297,12 @@ template <typename OpTy> static LogicalResult verifyAccumulate(OpTy op, Type typ
     return success();
   bool hasTerms = op.getMax() && op.getLogSum();
   if (bool(op.getMax()) != bool(op.getLogSum()) || (!op.getLse() && !hasTerms))
-    return op.emitOpError("C28: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, "
-                          "found ")
-           << (op.getMax() ? "max alone" : op.getLogSum() ? "log_sum alone" : "neither")
+    return op.emitOpError(
+               "C28: expected lse, or max and log_sum, beside accumulate, which reads the state of rows there, "
+               "found ")
+           << (op.getMax()      ? "max alone"
+               : op.getLogSum() ? "log_sum alone"
+                                : "neither")
            << "; write outs(%out, %lse : …), or max(…) and log_sum(…)";
   Type output = getElementTypeOrSelf(op.getOutput().getType());
   if (output != type)
@@ -325,7 +328,8 @@ LogicalResult SdpaOp::verify() {
            << ", found " << output;
   if (getAccumulate() && (getSink() || !getStart().empty()))
     return emitOpError("C28: expected no ")
-           << (getSink() ? "sink" : "start") << " beside accumulate, where it would count once more with each call; give "
+           << (getSink() ? "sink" : "start")
+           << " beside accumulate, where it would count once more with each call; give "
            << "it to the call that makes the state";
   if (failed(verifyAccumulate(*this, accumulation)))
     return failure();

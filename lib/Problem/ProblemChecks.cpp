@@ -249,15 +249,17 @@ llvm::Error ProblemParser::checkInto() {
   bool hasState = llvm::is_contained(problem.into, "state");
   if (hasState && problem.into.size() > 1)
     return refuse("expected into=state alone, or names of arguments that have gradients; leave one out");
-  bool isWide = problem.isResultWide || problem.element == Problem::Element::F32 ||
-                problem.element == Problem::Element::F64;
+  bool isWide =
+      problem.isResultWide || problem.element == Problem::Element::F32 || problem.element == Problem::Element::F64;
   if (!isWide)
-    return refuse(llvm::formatv("expected results of the type of the sums beside into, found {0}, in which each call would "
-                                "round them; write result=f32 as well",
-                                printElement(problem.element)));
+    return refuse(
+        llvm::formatv("expected results of the type of the sums beside into, found {0}, in which each call would "
+                      "round them; write result=f32 as well",
+                      printElement(problem.element)));
   if (problem.layout == Problem::Layout::BSD)
-    return refuse("expected heads as a dimension of out and of gradients beside into, found layout=bsd; write layout=bshd, "
-                  "whose memory is the same");
+    return refuse(
+        "expected heads as a dimension of out and of gradients beside into, found layout=bsd; write layout=bshd, "
+        "whose memory is the same");
   if (!hasState) {
     for (StringRef name : problem.into) {
       if (!llvm::is_contained({"q", "k", "v"}, name))
@@ -266,27 +268,37 @@ llvm::Error ProblemParser::checkInto() {
         return refuse(llvm::formatv("expected the gradient of {0} beside into={0}, found none; write grad={1}", name,
                                     llvm::join(problem.into, ",")));
     }
+    if (problem.kv != Problem::KvElement::Same && !problem.isQuantised() &&
+        problem.into != std::vector<std::string>{"q"})
+      return refuse(
+          llvm::formatv("expected into=q alone beside kv={0}, the type of the gradients of k and v, in which each "
+                        "call would round them; leave k and v out",
+                        printKvElement(problem)));
     if (llvm::is_contained(problem.grad, "scale") || problem.isQuantised())
       return refuse("expected no gradient of a scale beside into, whose products are rounded apart; leave one out");
     return llvm::Error::success();
   }
   if (!problem.grad.empty())
-    return refuse("expected no grad beside into=state, whose state has a gradient of its own; take the gradients from lse "
-                  "of the whole row: write out=lse and grad without into=state");
+    return refuse(
+        "expected no grad beside into=state, whose state has a gradient of its own; take the gradients from lse "
+        "of the whole row: write out=lse and grad without into=state");
   for (auto [isWanted, name] : {std::pair(problem.outputs.weights, "weights"), {problem.outputs.keySums, "key_sums"}})
     if (isWanted)
-      return error(wordOf("out"), llvm::formatv("expected no {0} beside into=state: they are of the keys of one call, and "
-                                                "lse would be that of all; leave one out",
-                                                name));
+      return error(wordOf("out"),
+                   llvm::formatv("expected no {0} beside into=state: they are of the keys of one call, and "
+                                 "lse would be that of all; leave one out",
+                                 name));
   if (problem.outputs.max != problem.outputs.logSum)
     return error(wordOf("out"), "expected max and log_sum together beside into=state, found one of them; write "
                                 "out=max,log_sum, or out=lse");
   if (!problem.outputs.lse && !problem.outputs.max)
-    return refuse("expected lse beside into=state, as it says how much of a row has been summed, found none; write out=lse, "
-                  "or out=max,log_sum");
+    return refuse(
+        "expected lse beside into=state, as it says how much of a row has been summed, found none; write out=lse, "
+        "or out=max,log_sum");
   if (problem.words.has(Word::sink))
-    return error(wordOf("sink"), "expected no sink beside into=state, where it would count once more with each call; give "
-                                 "it to the call that makes the state");
+    return error(wordOf("sink"),
+                 "expected no sink beside into=state, where it would count once more with each call; give "
+                 "it to the call that makes the state");
   return llvm::Error::success();
 }
 

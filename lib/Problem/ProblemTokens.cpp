@@ -149,8 +149,8 @@ static constexpr ProblemToken kLastTokens[] = {
     {"out", Value, "further outputs",
      "out=lse, out=weights, out=lse,weights, or some of lse, max, log_sum and key_sums", storeOutputs},
     {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeNames<&Problem::grad>},
-    {"into", Value, "what is added to in place of overwriting it, each once", "into=state, or into=q,k,v or some of these",
-     storeNames<&Problem::into>},
+    {"into", Value, "what is added to in place of overwriting it, each once",
+     "into=state, or into=q,k,v or some of these", storeNames<&Problem::into>},
 };
 
 llvm::ArrayRef<ProblemToken> attn::getProblemTokens() {

@@ -246,9 +246,10 @@ TEST(Problem, WideResults) {
 }
 
 TEST(Problem, Into) {
-  for (llvm::StringRef line : {"b1 hq8 hkv2 sq1 sk203 d64 dv64 bf16 result=f32 out=lse into=state",
-                               "b1 hq8 hkv8 sq1 sk203 d64 dv64 f64 layout=varlen out=lse,max,log_sum into=state",
-                               "b1 hq8 hkv8 sq1 sk203 d64 dv64 f32 layout=bshd grad=q,k,v,bias bias=1,1,1,203 into=k,v"})
+  for (llvm::StringRef line :
+       {"b1 hq8 hkv2 sq1 sk203 d64 dv64 bf16 result=f32 out=lse into=state",
+        "b1 hq8 hkv8 sq1 sk203 d64 dv64 f64 layout=varlen out=lse,max,log_sum into=state",
+        "b1 hq8 hkv8 sq1 sk203 d64 dv64 f32 layout=bshd grad=q,k,v,bias bias=1,1,1,203 into=k,v"})
     EXPECT_EQ(canonical(line).empty(), false);
   EXPECT_EQ(canonical("sq1 d1 out=lse into=state"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 out=lse into=state");
   EXPECT_EQ(canonical("sq1 d1 grad=q,k into=k"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 grad=q,k into=k");
@@ -267,22 +268,29 @@ TEST(Problem, Into) {
   EXPECT_EQ(reason("sq1 d1 grad=q into=k"), "expected the gradient of k beside into=k, found none; write grad=k");
   EXPECT_EQ(reason("sq1 d1 scale=? grad=q,scale into=q"),
             "expected no gradient of a scale beside into, whose products are rounded apart; leave one out");
+  EXPECT_EQ(reason("sq1 d1 kv=f16 grad=q,k into=q,k"),
+            "expected into=q alone beside kv=f16, the type of the gradients of k and v, in which each call would round "
+            "them; leave k and v out");
   EXPECT_EQ(reason("sq1 d1 out=lse grad=q into=state"),
             "expected no grad beside into=state, whose state has a gradient of its own; take the gradients from lse of "
             "the whole row: write out=lse and grad without into=state");
   for (llvm::StringRef output : {"weights", "key_sums"})
     EXPECT_EQ(reason(("sq1 d1 into=state out=lse," + output).str()),
-              ("expected no " + output + " beside into=state: they are of the keys of one call, and lse would be that of "
-                                         "all; leave one out")
+              ("expected no " + output +
+               " beside into=state: they are of the keys of one call, and lse would be that of "
+               "all; leave one out")
                   .str());
-  EXPECT_EQ(reason("sq1 d1 into=state out=lse,max"),
-            "expected max and log_sum together beside into=state, found one of them; write out=max,log_sum, or out=lse");
-  EXPECT_EQ(reason("sq1 d1 into=state"),
-            "expected lse beside into=state, as it says how much of a row has been summed, found none; write out=lse, or "
-            "out=max,log_sum");
-  EXPECT_EQ(reason("sq1 d1 sink into=state out=lse"),
-            "expected no sink beside into=state, where it would count once more with each call; give it to the call that "
-            "makes the state");
+  EXPECT_EQ(
+      reason("sq1 d1 into=state out=lse,max"),
+      "expected max and log_sum together beside into=state, found one of them; write out=max,log_sum, or out=lse");
+  EXPECT_EQ(
+      reason("sq1 d1 into=state"),
+      "expected lse beside into=state, as it says how much of a row has been summed, found none; write out=lse, or "
+      "out=max,log_sum");
+  EXPECT_EQ(
+      reason("sq1 d1 sink into=state out=lse"),
+      "expected no sink beside into=state, where it would count once more with each call; give it to the call that "
+      "makes the state");
 }
 
 TEST(Problem, Origins) {

@@ -101,8 +101,8 @@ mlir::Value getRowResult(SdpaOp op, RowResult kind);
 mlir::Value buildRowResult(mlir::OpBuilder &builder, mlir::Location loc, RowResult kind, mlir::Value max,
                            mlir::Value sum);
 
-/// A row of attn.finalize with `accumulate`: what its acc and its old output are multiplied by for the new output, where
-/// a factor of 0 takes nothing, and the maximum and sum of both states.
+/// A row of attn.finalize with `accumulate`: what its acc and its old output are multiplied by for the new output,
+/// where a factor of 0 takes nothing, and the maximum and sum of both states.
 struct MergedRow {
   mlir::Value factor, oldFactor, max, sum;
 };

@@ -63,8 +63,8 @@ bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 bool usesByteDot(OnlineStepOp step);
 mlir::LogicalResult verifyDecodeStep(OnlineStepOp op);
 
-/// Of a finalize with `accumulate`: writes the results of a row, at `domain`, and returns what its acc and its old output
-/// are multiplied by.
+/// Of a finalize with `accumulate`: writes the results of a row, at `domain`, and returns what its acc and its old
+/// output are multiplied by.
 std::pair<mlir::Value, mlir::Value> mergeOldRow(VectorBuilder &vb, FinalizeOp op, llvm::ArrayRef<mlir::Value> domain);
 /// output = getNew(column, mask) + oldFactor * output for each column of a row; a factor of 0 takes nothing.
 void addOldOutput(VectorBuilder &vb, const Operand &output, int64_t columns, bool isContiguous,

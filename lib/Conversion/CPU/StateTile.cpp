@@ -335,8 +335,7 @@ std::pair<Value, Value> attn::cpu::mergeOldRow(VectorBuilder &vb, FinalizeOp op,
   SmallVector<Value, 3> olds = loadOldResults(vb, op, domain);
   MergedRow merged = mergeRow(vb.b, vb.loc, m, l, olds[0], olds[1], olds[2]);
   for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op))) {
-    Value value =
-        mergeRowResult(vb.b, vb.loc, result.first, merged, l, olds[static_cast<unsigned>(result.first)]);
+    Value value = mergeRowResult(vb.b, vb.loc, result.first, merged, l, olds[static_cast<unsigned>(result.first)]);
     memref::StoreOp::create(vb.b, vb.loc, value, result.second, Operand{result.second, map}.getIndices(vb, domain));
   }
   return {merged.factor, merged.oldFactor};
@@ -379,8 +378,8 @@ static void emitMerge(VectorBuilder &vb, FinalizeOp op, const TransposeSide &sta
                       int64_t paddedRows, int64_t columns) {
   unsigned numBatch = getNumBatchDims(op);
   Value buffer = vb.stackBuffer({paddedRows, columns}), rows = getNumRows(vb, output, numBatch);
-  AffineMap rowMap = AffineMap::getMultiDimMapWithTargets(state.operand.map.getNumDims(), {numBatch, numBatch + 1},
-                                                          op.getContext());
+  AffineMap rowMap =
+      AffineMap::getMultiDimMapWithTargets(state.operand.map.getNumDims(), {numBatch, numBatch + 1}, op.getContext());
   Operand added{buffer, rowMap};
   emitUnpack(vb, state, getSide(vb, added, numBatch), rows, paddedRows, vb.b.getIndexAttr(columns));
   bool isContiguous = output.isInnermost(numBatch + 1);

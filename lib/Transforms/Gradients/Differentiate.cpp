@@ -198,9 +198,8 @@ private:
   LogicalResult findAdded(ArrayAttr into) {
     for (Attribute entry : into ? into.getValue() : ArrayRef<Attribute>()) {
       BlockArgument argument = findArgument(function, entry);
-      const unsigned *input = llvm::find_if(wanted.inputs, [&](unsigned i) {
-        return argument && i <= OfValue && getInput(sdpa, wanted, i) == argument;
-      });
+      const unsigned *input = llvm::find_if(
+          wanted.inputs, [&](unsigned i) { return argument && i <= OfValue && getInput(sdpa, wanted, i) == argument; });
       if (input == wanted.inputs.end())
         return refuse() << "expected " << kIntoAttr << " to name arguments of " << kGradAttr
                         << " that are query, key or value of attn.sdpa, found " << entry;
@@ -336,9 +335,7 @@ private:
   }
 
   /// True for q, k and v where one of them is added to.
-  bool hasDestination(unsigned input) const {
-    return input <= OfValue && llvm::is_contained(wanted.isAdded, true);
-  }
+  bool hasDestination(unsigned input) const { return input <= OfValue && llvm::is_contained(wanted.isAdded, true); }
   std::string getGradientName(unsigned input) {
     return "d" + getName(cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root));
   }

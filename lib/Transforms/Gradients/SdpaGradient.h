@@ -32,7 +32,7 @@ struct WantedGradients {
   /// Of q, k and v where a function adds to gradients: whether that one is added to, and its destination.
   bool isAdded[3] = {false, false, false};
   mlir::Value destinations[3];
-  bool inSumType = false;                  ///< all in the type of the accumulation, to be added to others
+  bool inSumType = false; ///< all in the type of the accumulation, to be added to others
 
   bool contains(unsigned input) const { return llvm::is_contained(inputs, input); }
 };

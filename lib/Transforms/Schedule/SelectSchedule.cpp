@@ -317,8 +317,9 @@ static LogicalResult refuseAccumulation(func::FuncOp function) {
   WalkResult result = function.walk([](Operation *op) {
     if (!isa<SdpaOp, SdpaBackwardOp, FinalizeOp>(op) || !readsInits(op))
       return WalkResult::advance();
-    op->emitOpError("expected no accumulate on a GPU, whose kernels overwrite their outputs; compile for a CPU, or join "
-                    "the results of calls, as attn.merge does");
+    op->emitOpError(
+        "expected no accumulate on a GPU, whose kernels overwrite their outputs; compile for a CPU, or join "
+        "the results of calls, as attn.merge does");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -58,8 +58,8 @@ private:
   /// The sdpa of these sequences alone.
   SdpaOp createDense() {
     Value query = gather(op.getQuery()), keys = createKeyLengths();
-    auto inits = llvm::map_to_vector(
-        op.getDpsInits(), [&](Value init) { return op.getAccumulate() ? gather(init) : createEmpty(init); });
+    auto inits = llvm::map_to_vector(op.getDpsInits(),
+                                     [&](Value init) { return op.getAccumulate() ? gather(init) : createEmpty(init); });
     auto dense = cast<SdpaOp>(b.clone(*op));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(dense);
