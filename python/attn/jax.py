@@ -217,8 +217,8 @@ def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
     if q.dtype.itemsize < 4:
         options["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
     given = {"q": q, "k": k, "v": v, "sink": sink}
-    words = {"window": window, **dict(words)}
-    tensors, options = _arguments("sdpa", given, {"offsets": offsets}, scale, options, words)
+    of_step: Any = {"window": window, **dict(words)}
+    tensors, options = _arguments("sdpa", given, {"offsets": offsets}, scale, options, of_step)
     call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
     _xla.register()
     if not is_backward:

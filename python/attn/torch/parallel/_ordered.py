@@ -68,8 +68,8 @@ def forward(
     calls = _pairs.Calls(kernels, layout.segments[group.rank], q)
     tree = Tree(blocks, functools.partial(_pairs.joined, _pairs.merge))
     for theirs, k, v in _by_block(stream, layout):
-        for columns, *keys in zip(theirs, _blocks.cut(k, theirs), _blocks.cut(v, theirs), strict=True):
-            tree.add(columns[0] // columns[1], calls.forward(*keys, columns))
+        for columns, keys, values in zip(theirs, _blocks.cut(k, theirs), _blocks.cut(v, theirs), strict=True):
+            tree.add(columns[0] // columns[1], calls.forward(keys, values, columns))
     return _blocks.State(*_pairs.rows_of(tree.result()))
 
 
@@ -94,9 +94,9 @@ def backward(
     for theirs, k, v in _by_block(stream, layout):
         ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
         shapes = [x.shape for x in (ks[0], vs[0])]
-        for columns, *keys in zip(theirs, ks, vs, strict=True):
+        for columns, keys, values in zip(theirs, ks, vs, strict=True):
             column = columns[0] // columns[1]
-            of_rows, of_keys, dsink = calls.backward(*keys, columns)
+            of_rows, of_keys, dsink = calls.backward(keys, values, columns)
             dq.add(column, of_rows)
             tree = partial.setdefault(column, Tree(blocks, _pairs.add))
             for segment, found in zip(mine, of_keys, strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -121,7 +122,7 @@ def rows_of(parts: list[Part]) -> Values:
     return [torch.cat(x).movedim(0, 2).flatten(2, 3) for x in values]
 
 
-def joined(join: Callable[[Values, Values], Values], a: list[Part], b: list[Part]) -> list[Part]:
+def joined(join: Callable[..., Any], a: list[Part], b: list[Part]) -> list[Part]:
     """The parts of both; where both have a block, they are joined, in the place of the first."""
     edges = sorted({edge for part in (*a, *b) for edge in part[:2]})
     found: list[Part] = []
