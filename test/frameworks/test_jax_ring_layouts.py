@@ -61,3 +61,17 @@ def test_zigzag_rows_are_two_blocks():
     q = np.zeros((1, 1, 3, 4), np.float32)
     with pytest.raises(ValueError, match=r"expected two blocks of equally many rows .* found 3 rows; pad"):
         attn.jax.ring_sdpa(q, q, q, axis_name="s", layout="zigzag")
+
+
+def test_rows_that_devices_do_not_divide_and_axes_that_are_not_there_are_refused():
+    mesh = jax.make_mesh((N,), ("s",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:N])
+    rows = jax.sharding.PartitionSpec(None, None, "s")
+
+    def ring(axis):
+        function = lambda q: attn.jax.ring_sdpa(q, q, q, axis_name=axis, causal=True)  # noqa: E731
+        return jax.shard_map(function, mesh=mesh, in_specs=rows, out_specs=rows)
+
+    with pytest.raises(ValueError, match="evenly divisible"):
+        ring("s")(np.zeros((1, 1, 4 * N - 2, 4), np.float32))
+    with pytest.raises(NameError, match="rows"):
+        ring("rows")(np.zeros((1, 1, 4 * N, 4), np.float32))
