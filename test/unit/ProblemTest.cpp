@@ -91,7 +91,7 @@ TEST(Problem, ErrorsShowThePlace) {
       "mask, "
       "sink, "
       "q_lengths, kv_lengths, q_origin, k_origin, dropout, b_origin, h_origin, whole, scale=?, paged, pages, layout, "
-      "strided, out, grad\n"
+      "strided, out, grad, into\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }
