@@ -68,13 +68,15 @@ def run(mask, layout, ranks, method):
 
     def on_rank(rank):
         torch.set_grad_enabled(True)
-        plan = _call._Plan(Threads(rank, ranks, slots, barrier), made, method, BLOCKS, MASKS[mask], None, None)
+        plan = _call._Plan(
+            Threads(rank, ranks, slots, barrier), made, method, BLOCKS, MASKS[mask], None, None, None, (), 0.0
+        )
         leaves = [made.shard_of(x, rank, 2).requires_grad_() for x in whole] + [sink.clone().requires_grad_()]
         try:
-            state, _ = results = _call._Sharded.forward(context := Context(), plan, *(x.detach() for x in leaves))
+            state, _ = results = _call._Sharded.forward(context := Context(), plan, None, *(x.detach() for x in leaves))
             assert state.shape[2] == S // ranks
             cotangents = [made.shard_of(x, rank, 2) for x in (dout, dlse)]
-            found[rank] = [*results, *_call._Sharded.backward(context, *cotangents)[1:]]
+            found[rank] = [*results, *_call._Sharded.backward(context, *cotangents)[2:]]
         except BaseException:
             barrier.abort()
             raise

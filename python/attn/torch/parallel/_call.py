@@ -65,11 +65,11 @@ class _Plan(NamedTuple):
     mask: Mask
     scale: float | None
     softcap: float | None
-    chunk: int | None
-    functions: tuple[str, ...]
-    dropout: float
+    chunk: int | None = None
+    functions: tuple[str, ...] = ()
+    dropout: float = 0.0
 
-    def kernels(self, sink: Tensor | None, positions: _positions.Positions | None) -> _blocks.Kernels:
+    def kernels(self, sink: Tensor | None, positions: _positions.Positions | None = None) -> _blocks.Kernels:
         dynamic = True if self.mask.starts is not None else positions is None if self.ordered else None
         return _blocks.Kernels(self.mask, self.scale, self.softcap, sink, dynamic, positions)
 
