@@ -163,8 +163,8 @@ MergedRow attn::mergeRow(OpBuilder &b, Location loc, Value max, Value sum, Value
   return {divide(weight), divide(oldWeight), both, all};
 }
 
-Value attn::mergeRowResult(OpBuilder &b, Location loc, RowResult kind, const MergedRow &merged, Value max, Value old) {
-  Value none = createFloatConstant(b, loc, max.getType(), -kInfinity);
-  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max, none);
+Value attn::mergeRowResult(OpBuilder &b, Location loc, RowResult kind, const MergedRow &merged, Value sum, Value old) {
+  Value zero = createFloatConstant(b, loc, sum.getType(), 0);
+  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum, zero);
   return arith::SelectOp::create(b, loc, isEmpty, old, buildRowResult(b, loc, kind, merged.max, merged.sum));
 }
