@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# wheel.sh [FOLDER]: makes the wheel in FOLDER (dist): LLVM, MLIR and lld linked in, libomp beside it, for any Python from 3.11
-# on and any Linux with this machine's glibc or a later one. Takes the objects of build/release: seconds where it is built.
+# wheel.sh [--arm] [FOLDER]: makes the wheel in FOLDER (dist): LLVM, MLIR and lld linked in, libomp beside it, for any Python
+# from 3.11 on and any Linux with this machine's glibc or a later one. Takes the objects of build/release: seconds where it
+# is built. With --arm it is the wheel for 64-bit Arm, of scripts/cross-arm.sh's build.
 set -euo pipefail
+build=build/release root=
+if [[ ${1:-} == --arm ]]; then
+  build=build/arm64/cmake root=build/arm64/root
+  shift
+fi
 output=$(realpath -m "${1:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 max_bytes=$((150 * 1024 * 1024))
@@ -9,7 +15,12 @@ max_bytes=$((150 * 1024 * 1024))
 if ! [[ -x build/venv/bin/auditwheel && -f build/release/build.ninja ]]; then
   scripts/setup.sh
 fi
-ninja -C build/release attn_python
+if [[ -n $root ]]; then
+  scripts/cross-arm.sh attn_python
+  export _PYTHON_HOST_PLATFORM=linux-aarch64 # the wheel's tag
+else
+  ninja -C "$build" attn_python
+fi
 
 # A project of the package alone, whose native part is built already.
 work=$(mktemp -d)
@@ -21,14 +32,15 @@ for folder in reference torch; do
   cp python/attn/$folder/*.py "$work/project/python/attn/$folder"
 done
 # Also the licences of what is linked in and lies beside it, as the Debian packages of these files have them.
-openmp=$(ldd build/release/wheel/lib/libattn.so | awk '$1 == "libomp.so.5" { print $3 }')
+openmp=$(realpath "$(sed -n 's/^OpenMP_omp_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")")
 sed -i 's|^license-files = .*|license-files = ["LICENSE", "licences/*"]|' "$work/project/pyproject.toml"
 mkdir "$work/project/licences"
-for file in "$(llvm-config-22 --libdir)/libLLVMCore.a" /usr/lib/*/libzstd.a "$openmp"; do
+# The packages of both architectures have the same files.
+for file in "$(llvm-config-22 --libdir)/libLLVMCore.a" /usr/lib/*/libzstd.a "${openmp#"$PWD/$root"}"; do
   package=$(dpkg-query --search "$(realpath "$file")" | cut -d: -f1)
-  cp "/usr/share/doc/$package/copyright" "$work/project/licences/$package.txt"
+  cp "$root/usr/share/doc/$package/copyright" "$work/project/licences/$package.txt"
 done
-cmake --install build/release --component python --prefix "$work/project/python" >/dev/null
+cmake --install "$build" --component python --prefix "$work/project/python" >/dev/null
 build/venv/bin/python -m pip wheel "$work/project" --quiet --disable-pip-version-check --no-deps --no-build-isolation \
   --no-cache-dir --wheel-dir "$work" --config-settings wheel.cmake=false --config-settings wheel.platlib=true
 

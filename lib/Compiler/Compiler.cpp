@@ -21,6 +21,7 @@
 #include "attn/Support/Nesting.h"
 #include "attn/Support/OutputFile.h"
 #include "attn/Support/Text.h"
+#include "attn/Target/GpuHost.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,13 +46,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// The host side of GPU kernels runs everywhere.
-static constexpr StringLiteral kHostLevel = "x86-64";
-
 Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics)
     : options(options), target(std::move(target)), objectTarget(this->target), diagnostics(diagnostics) {
   if (this->target.gpu)
-    objectTarget = llvm::cantFail(TargetInfo::get(kHostLevel));
+    objectTarget = getGpuHost();
   else if (options.emulatesVectors)
     objectTarget = getEmulatedTarget(this->target);
   DialectRegistry registry;

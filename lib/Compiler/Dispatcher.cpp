@@ -15,6 +15,7 @@
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/CodeGen/LinkBitcode.h"
 #include "attn/Compiler/CheckBitcode.h"
+#include "attn/Target/GpuHost.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -23,9 +24,6 @@
 using namespace llvm;
 
 namespace attn {
-
-/// Below all GPUs.
-static constexpr StringLiteral kHostLevel = "x86-64";
 
 std::string getUseTargetName(StringRef prefix) { return (prefix + "_use_target").str(); }
 std::string getTargetName(StringRef prefix) { return (prefix + "_target").str(); }
@@ -311,7 +309,7 @@ private:
 
 Expected<std::string> compileDispatcher(const DispatcherSource &source) {
   const TargetInfo &first = source.variants.front().target;
-  Expected<TargetInfo> target = TargetInfo::get(first.gpu ? kHostLevel.str() : first.getLowestName());
+  Expected<TargetInfo> target = first.gpu ? getGpuHost() : TargetInfo::get(first.getLowestName());
   if (!target)
     return target.takeError();
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(*target);

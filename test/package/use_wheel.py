@@ -3,6 +3,7 @@
 Usage: use_wheel.py FOLDER: the environment that the wheel is installed in.
 """
 
+import platform
 import re
 import sys
 from pathlib import Path
@@ -40,8 +41,9 @@ check(attn.sdpa(q, k, v, score_mod=alibi), attn.reference.sdpa(*wide, score_mod=
 out, lse = attn.compile("b2 hq8 hkv2 sq113 sk203 d64 f32 softcap=20 causal=bottom_right out=lse")(q, k, v)
 check(out, expected)
 assert np.isfinite(lse).all()
+lowest = "aarch64-linux-gnu" if platform.machine() == "aarch64" else "x86-64"
 f16 = [x.astype(np.float16) for x in (q, k, v)]
-check(attn.compile("b2 hq8 hkv2 sq113 sk203 d64 f16 softcap=20 causal=bottom_right", "x86-64")(*f16), expected, 1e-2)
+check(attn.compile("b2 hq8 hkv2 sq113 sk203 d64 f16 softcap=20 causal=bottom_right", lowest)(*f16), expected, 1e-2)
 ir = """
 func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
   %out = arith.addf %x, %x : tensor<4xf32>

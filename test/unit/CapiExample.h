@@ -16,6 +16,13 @@
 
 namespace attn::test {
 
+/// Every processor of this machine's architecture.
+#if defined(__aarch64__)
+inline constexpr const char *kLowest = "aarch64-linux-gnu";
+#else
+inline constexpr const char *kLowest = "x86-64";
+#endif
+
 using Module = std::unique_ptr<attn_module, decltype(&attn_module_destroy)>;
 
 /// A compiled module, or null with the message in `*message`.

@@ -45,7 +45,7 @@ std::string getKey(attn_compile_options options, std::string source = OneQuery::
 }
 
 TEST(CapiImage, ALoadedModuleIsTheCompiledOne) {
-  for (const char *target : {"host", "x86-64"})
+  for (const char *target : {"host", kLowest})
     for (int reference : {0, 1}) {
       Module compiled = compile(OneQuery::problem, nullptr, {target, nullptr, reference, 0});
       ASSERT_TRUE(compiled);

@@ -36,7 +36,7 @@ func.func @second(%q: tensor<1x4xf64>, %k: tensor<3x4xf64>, %v: tensor<3x2xf64>)
 //===----------------------------------------------------------------------===//
 
 TEST(Capi, WorkedExample) {
-  for (const char *target : {"host", "x86-64"})
+  for (const char *target : {"host", kLowest})
     for (const char *parallel : {"openmp", "none"})
       for (int reference : {0, 1}) {
         Module module = compile(OneQuery::problem, nullptr, {target, parallel, reference, 0});

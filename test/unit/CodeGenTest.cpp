@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "attn/CodeGen/CodeGen.h"
+#include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/Problem/Problem.h"
 #include "attn/Support/OutputFile.h"
@@ -47,8 +48,14 @@ CompileOptions getOptions(StringRef target, bool parallel = false) {
   return options;
 }
 
+/// Every processor of this machine's architecture.
+std::string getLowest() { return llvm::cantFail(TargetInfo::get("host")).getLowestName(); }
+
 bool isExecutable(StringRef target) {
-  return llvm::cantFail(TargetInfo::get(target)).vectorBits <= llvm::cantFail(TargetInfo::get("host")).vectorBits;
+  llvm::Error error = checkProcessor(llvm::cantFail(TargetInfo::get(target)));
+  const bool isRefused = bool(error);
+  llvm::consumeError(std::move(error));
+  return !isRefused;
 }
 
 /// Calls the plain entry.
@@ -159,7 +166,7 @@ TEST(CodeGen, SameObjectEveryTime) {
 }
 
 TEST(CodeGen, LookupNamesWhatIsMissing) {
-  auto loaded = llvm::cantFail(LoadedObject::load(emit(kProblem, getOptions("x86-64"))));
+  auto loaded = llvm::cantFail(LoadedObject::load(emit(kProblem, getOptions(getLowest()))));
   llvm::Expected<void *> entry = loaded->lookup("absent");
   ASSERT_FALSE(bool(entry));
   EXPECT_NE(llvm::toString(entry.takeError()).find("absent"), std::string::npos);
@@ -177,8 +184,8 @@ TEST(CodeGen, LoadRefusesWhatIsNoObject) {
 
 // Two kernels of one name in one process: each object is a world of its own.
 TEST(CodeGen, ObjectsDoNotMeet) {
-  auto one = llvm::cantFail(LoadedObject::load(emit(kProblem, getOptions("x86-64"))));
-  auto other = llvm::cantFail(LoadedObject::load(emit("sq2 sk3 d4 f64", getOptions("x86-64"))));
+  auto one = llvm::cantFail(LoadedObject::load(emit(kProblem, getOptions(getLowest()))));
+  auto other = llvm::cantFail(LoadedObject::load(emit("sq2 sk3 d4 f64", getOptions(getLowest()))));
   EXPECT_NE(llvm::cantFail(one->lookup("sdpa")), llvm::cantFail(other->lookup("sdpa")));
   other.reset();
   checkKernel(llvm::cantFail(one->lookup("sdpa")));
@@ -192,8 +199,8 @@ TEST(CodeGen, SharedLibraryRuns) {
   for (bool parallel : {false, true}) {
     Folder folder;
     std::string bytes =
-        llvm::cantFail(linkSharedLibrary(emit(kProblem, getOptions("x86-64", parallel)),
-                                         llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/parallel));
+        llvm::cantFail(linkSharedLibrary(emit(kProblem, getOptions(getLowest(), parallel)),
+                                         llvm::cantFail(TargetInfo::get(getLowest())), /*needsRuntime=*/parallel));
     EXPECT_EQ(folder.list().size(), 0u) << "no temporary file is left";
     EXPECT_EQ(getSymbols(bytes).exported, (std::set<std::string>{"sdpa", "sdpa_checked"}));
     std::string path = folder.getPath("kernel.so");
@@ -211,13 +218,13 @@ TEST(CodeGen, SharedLibraryRuns) {
 TEST(CodeGen, LinkErrorsLeaveNothing) {
   Folder folder;
   llvm::Expected<std::string> bytes =
-      linkSharedLibrary("not an object", llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/false);
+      linkSharedLibrary("not an object", llvm::cantFail(TargetInfo::get(getLowest())), /*needsRuntime=*/false);
   ASSERT_FALSE(bool(bytes));
   EXPECT_EQ(llvm::toString(bytes.takeError()).substr(0, 16), "linking failed: ");
   EXPECT_EQ(folder.list().size(), 0u);
   // lld is usable after an error.
   llvm::Expected<std::string> library = linkSharedLibrary(
-      emit(kProblem, getOptions("x86-64")), llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/false);
+      emit(kProblem, getOptions(getLowest())), llvm::cantFail(TargetInfo::get(getLowest())), /*needsRuntime=*/false);
   EXPECT_FALSE(llvm::cantFail(std::move(library)).empty());
 }
 
@@ -236,11 +243,11 @@ TEST(CodeGen, UnwritablePathsLeaveNothing) {
 
 // Without a place for temporary files, an error and no library.
 TEST(CodeGen, LinkNeedsTemporaryFiles) {
-  std::string object = emit(kProblem, getOptions("x86-64"));
+  std::string object = emit(kProblem, getOptions(getLowest()));
   Folder folder;
   setenv("TMPDIR", folder.getPath("absent").c_str(), 1);
   llvm::Expected<std::string> bytes =
-      linkSharedLibrary(object, llvm::cantFail(TargetInfo::get("x86-64")), /*needsRuntime=*/false);
+      linkSharedLibrary(object, llvm::cantFail(TargetInfo::get(getLowest())), /*needsRuntime=*/false);
   ASSERT_FALSE(bool(bytes));
   EXPECT_NE(llvm::toString(bytes.takeError()).find("cannot create a temporary file"), std::string::npos);
   EXPECT_EQ(folder.list().size(), 0u);

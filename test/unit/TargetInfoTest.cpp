@@ -11,6 +11,11 @@
 #include "llvm/Target/TargetMachine.h"
 #include "gtest/gtest.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 using namespace attn;
 
 namespace {
@@ -137,6 +142,18 @@ TEST(TargetInfo, Arm) {
   EXPECT_FALSE(getTarget("x86-64-v4").isArm());
 }
 
+#if defined(__aarch64__)
+TEST(TargetInfo, HostAgreesWithTheProcessor) {
+  TargetInfo host = getTarget("host");
+  const unsigned long features = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
+  EXPECT_TRUE(host.isArm());
+  EXPECT_FALSE(host.cpu.empty());
+  EXPECT_EQ(host.vectorBits, 128u);
+  EXPECT_EQ(host.vectorRegisters, 32u);
+  EXPECT_EQ(host.hasByteDot, (features & HWCAP_ASIMDDP) != 0);
+  EXPECT_EQ(host.hasBf16Matrices, (more & HWCAP2_BF16) != 0);
+}
+#else
 // The compiler that built this test knows what x86-64 has at least; the processor says the rest itself.
 TEST(TargetInfo, HostAgreesWithTheProcessor) {
   TargetInfo host = getTarget("host");
@@ -152,6 +169,7 @@ TEST(TargetInfo, HostAgreesWithTheProcessor) {
             hasAvx512 ? __builtin_cpu_supports("avx512vnni") : hasAvx2 && __builtin_cpu_supports("avxvnni"));
   EXPECT_EQ(host.bf16DotRate > 0, hasAvx512 && __builtin_cpu_supports("avx512bf16"));
 }
+#endif
 
 // The string stands in manifests: the same in every run, each feature with its sign, once.
 TEST(TargetInfo, HostFeaturesAreSorted) {
@@ -160,7 +178,7 @@ TEST(TargetInfo, HostFeaturesAreSorted) {
   llvm::SmallVector<llvm::StringRef> features;
   llvm::StringRef(host.features).split(features, ',');
   EXPECT_TRUE(llvm::is_sorted(features));
-  EXPECT_NE(llvm::find(features, "+sse2"), features.end());
+  EXPECT_NE(llvm::find(features, host.isArm() ? "+neon" : "+sse2"), features.end());
   for (size_t i = 0; i < features.size(); ++i) {
     EXPECT_TRUE(features[i].starts_with("+") || features[i].starts_with("-")) << features[i].str();
     EXPECT_TRUE(i == 0 || features[i - 1] != features[i]) << features[i].str();

@@ -39,7 +39,8 @@ public:
           poisonRows(array, {"q", "out", "dout"}, check);
           poisonBias(array, /*dim=*/2, check);
         } else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "kv_lengths") {
-          poisonRows(array, {"k_scale", "v_scale"}, check);
+          if (!hasAsManyPages(array.shape[0]))
+            poisonRows(array, {"k_scale", "v_scale"}, check);
           if (!hasTable())
             poisonRows(array, {"k", "v"}, check);
           poisonBias(array, /*dim=*/3, check);
@@ -60,6 +61,15 @@ private:
   bool hasTable() const {
     return any_of(kernel.arguments, [](const KernelArgument &argument) {
       return any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::Lengths; });
+    });
+  }
+
+  /// Whether scales (batch, heads, keys) may as well be (pages, heads), which another batch index uses, or the cache's.
+  bool hasAsManyPages(int64_t batch) const {
+    return any_of(kernel.arguments, [&](const KernelArgument &argument) {
+      return any_of(argument.checks, [&](const ValueCheck &check) {
+        return check.kind == ValueCheck::Kind::BlockTable && getLimit(check) == batch;
+      });
     });
   }
 

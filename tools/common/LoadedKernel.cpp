@@ -48,6 +48,7 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
+  isEmulated &= Triple(sys::getProcessTriple()).isX86(); // only its instructions are emulated, by others of it
   CompileOptions options = given;
   options.emulatesVectors = isEmulated && lacksVectors(options.target);
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);

@@ -1,0 +1,15 @@
+# The toolchain of scripts/cross-arm.sh: clang-22 and lld-22 of this machine, libraries and headers of Debian's arm64
+# packages, which the script puts into build/arm64/root.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+get_filename_component(root ${CMAKE_CURRENT_LIST_DIR}/../build/arm64/root ABSOLUTE)
+include(${CMAKE_CURRENT_LIST_DIR}/Clang22.cmake)
+set(CMAKE_SYSROOT ${root})
+set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH ${root} ${root}/usr/lib/llvm-22)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${root})
