@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A minute of each small fuzzer, the faults that are planted in PTX, all problem lines of GPUs for sm_90a, then the test
-# suite as on lesser processors, and under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
+# suite as on lesser processors, on 64-bit Arm where scripts/setup.sh --arm has been, and under AddressSanitizer and
+# UndefinedBehaviorSanitizer. Arguments go to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,6 +24,17 @@ if LD_PRELOAD=$PWD/build/release/lib/libprocessor_x86-64-v3.so env true; then
   scripts/test.sh --host=x86-64-v2 "$@"
 else
   echo "nightly: the suite does not run as on lesser processors"
+fi
+if [[ -d build/arm ]]; then
+  scripts/test-arm.sh
+  # arm_matrix COUNT TARGET PROCESSOR, as qemu names it: the length of its vectors is one of its own.
+  arm_matrix() {
+    QEMU_CPU=$3 scripts/matrix.py --runner=build/arm/runner --jobs="$jobs" --count="$1" --target="$2"
+  }
+  arm_matrix 2000 neoverse-v2+nosve max,sve=off
+  arm_matrix 500 neoverse-v2 max,sve128=on,sve256=off
+  arm_matrix 500 neoverse-v1+sve256 max,sve256=on,sve512=off
+  arm_matrix 500 armv8.2-a+sve512+bf16+i8mm max,sve512=on
 fi
 ninja -C build/asan -j "$jobs"
 exec ctest --preset asan "$@"

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# test-arm.sh [ARGUMENT…]: the Python package on 64-bit Arm, by qemu-aarch64. Makes the wheel for Arm (scripts/wheel.sh --arm),
-# installs it in build/arm64/site beside NumPy and pytest of aarch64, and runs attnc, kernels and tests that start no
-# program with it; or `pytest ARGUMENT…`. There is no CMake in it: what is built runs there, what builds it runs here.
+# test-arm.sh [ARGUMENT…]: attn on 64-bit Arm, by qemu-aarch64. Builds it (scripts/cross-arm.sh) and its wheel for Arm
+# (scripts/wheel.sh --arm), installs that in build/arm64/site beside NumPy and pytest of aarch64, and runs GoogleTest's tests,
+# attnc, and of pytest's those that start no program, GPU kernels on the emulated driver among them; or `pytest ARGUMENT…`.
+# Half an hour on two cores, of which the first build is a third.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$PWD/build/arm64
 site=$folder/site
-tests=(backward_captures dynamic foreign nesting positions scale strided unfused weights wide_results)
+tests=(backward_captures dynamic foreign nesting positions scale strided unfused wide_results)
 
+scripts/cross-arm.sh attn_product attn_unit_tests attn_compiler_tests attn_capi_tests cuda_emulator
 scripts/wheel.sh --arm "$folder/dist"
 version=$(qemu-aarch64 -L "$folder/root" "$folder/root/usr/bin/python3" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 mapfile -t wanted < <(build/venv/bin/python -m pip freeze | grep -E '^(numpy|pytest|hypothesis|ml_dtypes|onnx)==')
@@ -20,15 +22,24 @@ if [[ "${wanted[*]}" != "$(cat "$site/requirements.txt" 2>/dev/null)" ]]; then
 fi
 "${install[@]}" --upgrade --no-deps "$folder"/dist/attn-*_aarch64.whl
 
-# Runs Python there. -I and an environment would name this machine's packages.
-arm_python() {
-  qemu-aarch64 -cpu max -L "$folder/root" -E PYTHONPATH="$site" -E PYTHONDONTWRITEBYTECODE=1 "$folder/root/usr/bin/python3" "$@"
+# Tests look for the build in their checkout.
+rm -rf "$folder/checkout"
+mkdir -p "$folder/checkout/build"
+cp -r pyproject.toml test "$folder/checkout"
+ln -sfn "$folder/cmake" "$folder/checkout/build/release"
+cd "$folder/checkout"
+
+# Runs a program there, on a processor with all that qemu has.
+arm() {
+  qemu-aarch64 -cpu max -L "$folder/root" -E PYTHONPATH="$site" -E PYTHONDONTWRITEBYTECODE=1 "$@"
 }
 if [[ $# -eq 0 ]]; then
-  arm_python -m attn --version
-  arm_python -m attn run --problem="b2 hq4 sq33 d16 causal=top_left" --check
-  arm_python test/package/use_wheel.py "$site"
+  for kind in unit capi compiler; do
+    arm "build/release/bin/attn_${kind}_tests" --gtest_brief=1
+  done
+  arm "$folder/root/usr/bin/python3" -m attn run --problem="b2 hq4 sq33 d16 causal=top_left" --check
+  arm "$folder/root/usr/bin/python3" test/package/use_wheel.py "$site"
   set -- "${tests[@]/#/test/python/test_}"
-  set -- "${@/%/.py}"
+  set -- "${@/%/.py}" test/python/test_cuda.py::test_{output_is_an_array_of_the_same_library,lse_and_dynamic_sizes}
 fi
-arm_python -m pytest -q -p no:cacheprovider --override-ini=pythonpath=test/python "$@"
+arm "$folder/root/usr/bin/python3" -m pytest -q -p no:cacheprovider --override-ini=pythonpath=test/python "$@"

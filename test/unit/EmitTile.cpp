@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "EmitTile.h"
+#include "attn/Compiler/Bundle.h"
 #include "attn/InitAll.h"
 #include "attn/Pipelines.h"
 
@@ -74,9 +75,11 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
 llvm::SmallVector<TargetInfo, 4> attn::test::getExecutableTargets() {
   TargetInfo host = llvm::cantFail(TargetInfo::get("host"));
   llvm::SmallVector<TargetInfo, 4> targets;
-  for (llvm::StringRef name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+  for (llvm::StringRef name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64-linux-gnu", "neoverse-v2"}) {
     TargetInfo target = llvm::cantFail(TargetInfo::get(name));
-    if (target.vectorBits <= host.vectorBits)
+    if (llvm::Error error = checkProcessor(target))
+      llvm::consumeError(std::move(error));
+    else
       targets.push_back(target);
   }
   targets.push_back(host);

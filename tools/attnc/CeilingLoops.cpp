@@ -10,6 +10,7 @@
 #include "Ceilings.h"
 #include "attn/CodeGen/CodeGen.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsAArch64.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -64,12 +65,13 @@ private:
 
 } // namespace
 
-/// x = x * a + a on vectors; x = x + sums of products of pairs for bf16. Without FMA instructions a multiplication and
-/// an addition count as the two operations they are.
+/// x = x * a + a on vectors; of bf16 x = x + sums of products of pairs, or of fours (bfmmla). Without FMA instructions
+/// a multiplication and an addition count as the two operations they are.
 static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Product product, Value *x, Value *factor) {
   Type *vector = x->getType();
   if (product == Product::Bf16Dot) {
-    Intrinsic::ID id = target.vectorBits == 512   ? Intrinsic::x86_avx512bf16_dpbf16ps_512
+    Intrinsic::ID id = target.hasBf16Matrices     ? Intrinsic::aarch64_neon_bfmmla
+                       : target.vectorBits == 512 ? Intrinsic::x86_avx512bf16_dpbf16ps_512
                        : target.vectorBits == 256 ? Intrinsic::x86_avx512bf16_dpbf16ps_256
                                                   : Intrinsic::x86_avx512bf16_dpbf16ps_128;
     auto *pairs = FixedVectorType::get(b.getBFloatTy(), target.getLanes(16));

@@ -59,8 +59,8 @@ Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, i
     return readLoop.takeError();
   ceilings.fmaLoop = reinterpret_cast<FmaLoop>(*fmaLoop);
   ceilings.readLoop = reinterpret_cast<ReadLoop>(*readLoop);
-  // A dot product has two multiply-adds a lane of 32 bits.
-  unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : 16;
+  // A dot product has two multiply-adds a lane of 32 bits, one of bfmmla four.
+  unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : target.hasBf16Matrices ? 8 : 16;
   ceilings.flopsPerRound = getNumChains(product) * target.getLanes(elementBits) * 2.0;
   ceilings.readRoundBytes = int64_t(kReadStreams) * kReadVectors * target.vectorBits / 8;
   // Rounds that last about kPeakSeconds.
