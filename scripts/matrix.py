@@ -32,7 +32,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from matrix_cases import AXES, Generator, Levels, broken_rules, print_problem, print_sizes
+from matrix_cases import AXES, Generator, print_problem, print_sizes
+from matrix_rules import Levels, broken_rules
 
 TIME_LIMIT = 300  # seconds a line
 

@@ -33,6 +33,7 @@ from itertools import islice
 from pathlib import Path
 
 import matrix_cases
+import matrix_rules
 
 TIME_LIMIT = 600  # seconds a tool
 PER_PROBLEM = 10
@@ -98,14 +99,14 @@ def pick(generator: random.Random, weights: dict[str, int]) -> str:
     return generator.choices(list(weights), list(weights.values()))[0]
 
 
-def fits_gpu(problem: matrix_cases.Levels) -> bool:
+def fits_gpu(problem: matrix_rules.Levels) -> bool:
     """False where no GPU kernel is for it, whatever the schedule."""
     sizes = [int(problem[name] or problem["d"]) for name in ("d", "dv")]
     has_kernel = problem["element"] != "f64" and not problem["grad"] and not problem["strided"]
     return has_kernel and all(size % 8 == 0 for size in sizes)
 
 
-def choose_decode(generator: random.Random, policy: Schedule, problem: matrix_cases.Levels) -> Schedule:
+def choose_decode(generator: random.Random, policy: Schedule, problem: matrix_rules.Levels) -> Schedule:
     """A kernel whose tile has all queries of the heads that share keys, with fields that belong together."""
     kind, fields = policy
     changed = {"query_tile": problem["size"].split("x")[0]}
@@ -142,7 +143,7 @@ def choose_any(generator: random.Random, name: str) -> str:
     return generator.choice(NO_NUMBERS) if generator.random() < 0.05 else str(generator.choice(NUMBERS[name]))
 
 
-def draw_fields(generator: random.Random, policy: Schedule, problem: matrix_cases.Levels) -> Schedule:
+def draw_fields(generator: random.Random, policy: Schedule, problem: matrix_rules.Levels) -> Schedule:
     """The kind, and the fields that are not the policy's."""
     schedule: Schedule = policy[0], {}
     draw = generator.random()
@@ -174,7 +175,7 @@ def print_schedule(kind: str, fields: Fields) -> str:
 class Case:
     """A schedule on its way in."""
 
-    problem: matrix_cases.Levels
+    problem: matrix_rules.Levels
     target: str
     route: str
     kind: str
@@ -234,7 +235,7 @@ class Runner:
         found = re.search(SCHEDULE, output)
         return (found[1], dict(word.split(" = ") for word in found[2].split(", "))) if code == 0 and found else None
 
-    def draw(self, number: int, seed: int, problem: matrix_cases.Levels) -> Case:
+    def draw(self, number: int, seed: int, problem: matrix_rules.Levels) -> Case:
         """Schedule `number`, one of those of a problem."""
         generator = random.Random(f"{seed}/{number}")
         target = pick(generator, TARGETS)
@@ -329,7 +330,7 @@ def main() -> int:
     numbers = range(arguments.start, arguments.start + arguments.count)
     cases = matrix_cases.Generator(arguments.seed).cases()
     # Weights are those of a chain, which has no tiles.
-    legal = (case for case in cases if not matrix_cases.broken_rules(case) and "weights" not in case["out"])
+    legal = (case for case in cases if not matrix_rules.broken_rules(case) and "weights" not in case["out"])
     problems = list(islice(legal, numbers.stop // PER_PROBLEM + 1))
     verdicts: Counter[str] = Counter()
     messages: Counter[str] = Counter()

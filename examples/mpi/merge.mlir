@@ -23,44 +23,47 @@ func.func @merge(%out2: !out {attn.name = "out2"}, %max2: !row {attn.name = "max
   %rows = tensor.dim %max1, %c0 : !row
   %none = arith.constant 0xFF800000 : f32
   %zero = arith.constant 0.0 : f32
-  // w = exp(m - M + log_sum) of each, 0 where there is no key, and W = w + w2: the factors of the outs are w / W.
-  %factors = tensor.empty(%rows) : !row
-  %f1 = linalg.generic {indexing_maps = [#each, #each, #each, #each, #each], iterator_types = ["parallel"]}
-      ins(%max1, %log_sum1, %max2, %log_sum2 : !row, !row, !row, !row) outs(%factors : !row) {
-  ^bb0(%m1: f32, %s1: f32, %m2: f32, %s2: f32, %ignored: f32):
-    %m = arith.maximumf %m1, %m2 : f32
-    %d1 = arith.subf %m1, %m : f32
-    %d2 = arith.subf %m2, %m : f32
-    %e1 = arith.addf %d1, %s1 : f32
-    %e2 = arith.addf %d2, %s2 : f32
-    %p1 = math.exp %e1 : f32
-    %p2 = math.exp %e2 : f32
-    %is1 = arith.cmpf oeq, %m1, %none : f32
-    %is2 = arith.cmpf oeq, %m2, %none : f32
-    %w1 = arith.select %is1, %zero, %p1 : f32
-    %w2 = arith.select %is2, %zero, %p2 : f32
-    %w = arith.addf %w1, %w2 : f32
-    %ratio = arith.divf %w1, %w : f32
-    %f = arith.select %is1, %zero, %ratio : f32
+  %any = tensor.empty(%rows) : !row
+  // w = exp(m - M + log_sum) of each, 0 where there is no key.
+  %w1 = linalg.generic {indexing_maps = [#each, #each, #each, #each], iterator_types = ["parallel"]}
+      ins(%max1, %log_sum1, %max2 : !row, !row, !row) outs(%any : !row) {
+  ^bb0(%m: f32, %s: f32, %other: f32, %ignored: f32):
+    %largest = arith.maximumf %m, %other : f32
+    %d = arith.subf %m, %largest : f32
+    %e = arith.addf %d, %s : f32
+    %p = math.exp %e : f32
+    %is = arith.cmpf oeq, %m, %none : f32
+    %w = arith.select %is, %zero, %p : f32
+    linalg.yield %w : f32
+  } -> !row
+  %w2 = linalg.generic {indexing_maps = [#each, #each, #each, #each], iterator_types = ["parallel"]}
+      ins(%max2, %log_sum2, %max1 : !row, !row, !row) outs(%any : !row) {
+  ^bb0(%m: f32, %s: f32, %other: f32, %ignored: f32):
+    %largest = arith.maximumf %m, %other : f32
+    %d = arith.subf %m, %largest : f32
+    %e = arith.addf %d, %s : f32
+    %p = math.exp %e : f32
+    %is = arith.cmpf oeq, %m, %none : f32
+    %w = arith.select %is, %zero, %p : f32
+    linalg.yield %w : f32
+  } -> !row
+  // The factors of the outs are w / W, with W = w1 + w2.
+  %f1 = linalg.generic {indexing_maps = [#each, #each, #each], iterator_types = ["parallel"]}
+      ins(%w1, %w2 : !row, !row) outs(%any : !row) {
+  ^bb0(%w: f32, %other: f32, %ignored: f32):
+    %all = arith.addf %w, %other : f32
+    %ratio = arith.divf %w, %all : f32
+    %is = arith.cmpf oeq, %w, %zero : f32
+    %f = arith.select %is, %zero, %ratio : f32
     linalg.yield %f : f32
   } -> !row
-  %f2 = linalg.generic {indexing_maps = [#each, #each, #each, #each, #each], iterator_types = ["parallel"]}
-      ins(%max1, %log_sum1, %max2, %log_sum2 : !row, !row, !row, !row) outs(%factors : !row) {
-  ^bb0(%m1: f32, %s1: f32, %m2: f32, %s2: f32, %ignored: f32):
-    %m = arith.maximumf %m1, %m2 : f32
-    %d1 = arith.subf %m1, %m : f32
-    %d2 = arith.subf %m2, %m : f32
-    %e1 = arith.addf %d1, %s1 : f32
-    %e2 = arith.addf %d2, %s2 : f32
-    %p1 = math.exp %e1 : f32
-    %p2 = math.exp %e2 : f32
-    %is1 = arith.cmpf oeq, %m1, %none : f32
-    %is2 = arith.cmpf oeq, %m2, %none : f32
-    %w1 = arith.select %is1, %zero, %p1 : f32
-    %w2 = arith.select %is2, %zero, %p2 : f32
-    %w = arith.addf %w1, %w2 : f32
-    %ratio = arith.divf %w2, %w : f32
-    %f = arith.select %is2, %zero, %ratio : f32
+  %f2 = linalg.generic {indexing_maps = [#each, #each, #each], iterator_types = ["parallel"]}
+      ins(%w2, %w1 : !row, !row) outs(%any : !row) {
+  ^bb0(%w: f32, %other: f32, %ignored: f32):
+    %all = arith.addf %w, %other : f32
+    %ratio = arith.divf %w, %all : f32
+    %is = arith.cmpf oeq, %w, %zero : f32
+    %f = arith.select %is, %zero, %ratio : f32
     linalg.yield %f : f32
   } -> !row
   // One loop over both outs. What stands beside a factor of 0 may be NaN.
@@ -76,22 +79,11 @@ func.func @merge(%out2: !out {attn.name = "out2"}, %max2: !row {attn.name = "max
     %sum = arith.addf %y1, %y2 : f32
     linalg.yield %sum : f32
   } -> !out
-  %log_sum = linalg.generic {indexing_maps = [#each, #each, #each, #each], iterator_types = ["parallel"]}
-      ins(%max1, %max2, %log_sum2 : !row, !row, !row) outs(%log_sum1 : !row) {
-  ^bb0(%m1: f32, %m2: f32, %s2: f32, %s1: f32):
-    %m = arith.maximumf %m1, %m2 : f32
-    %d1 = arith.subf %m1, %m : f32
-    %d2 = arith.subf %m2, %m : f32
-    %e1 = arith.addf %d1, %s1 : f32
-    %e2 = arith.addf %d2, %s2 : f32
-    %p1 = math.exp %e1 : f32
-    %p2 = math.exp %e2 : f32
-    %is1 = arith.cmpf oeq, %m1, %none : f32
-    %is2 = arith.cmpf oeq, %m2, %none : f32
-    %w1 = arith.select %is1, %zero, %p1 : f32
-    %w2 = arith.select %is2, %zero, %p2 : f32
-    %w = arith.addf %w1, %w2 : f32
-    %log = math.log %w : f32
+  %log_sum = linalg.generic {indexing_maps = [#each, #each, #each], iterator_types = ["parallel"]}
+      ins(%w1, %w2 : !row, !row) outs(%log_sum1 : !row) {
+  ^bb0(%w: f32, %other: f32, %ignored: f32):
+    %all = arith.addf %w, %other : f32
+    %log = math.log %all : f32
     linalg.yield %log : f32
   } -> !row
   %max = linalg.generic {indexing_maps = [#each, #each], iterator_types = ["parallel"]}

@@ -13,9 +13,10 @@ of Python functions and a cache of kernels; it has no compiler logic.
 from attn import _library, functions, plot, reference
 from attn._append import kv_append
 from attn._capture import capture
+from attn._compile import compile  # noqa: A004 - shadows a builtin on purpose
 from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
 from attn._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
-from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on purpose
+from attn._kernel import Kernel
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
 from attn._packed import varlen_sdpa

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attn import _checks, _kernel, _library, _signatures
+from attn import _checks, _compile, _kernel, _library, _signatures
 from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
@@ -126,7 +126,7 @@ def from_onnx(
         raise TypeError(f"expected a path, bytes or an onnx.ModelProto, found {type(model).__name__}")
     flag = _checks.flag("fail_on_fallback", fail_on_fallback)
     made = Source(kind, source, what, target, parallel, fail_on_fallback=flag)
-    module, manifest = _kernel.compile_source(made, cache=cache)
+    module, manifest = _compile.compile_source(made, cache=cache)
     kernels = manifest["kernels"]
     entries = [x for x in kernels if node in (None, x["name"])]
     if len(entries) != 1:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from attn import _call, _checks, _cuda, _into, _kernel, _library, _signatures, _tensor
+from attn import _call, _checks, _compile, _cuda, _into, _kernel, _library, _signatures, _tensor
 from attn._cache import MAX_KERNELS, KernelCache
 from attn._options import Dense
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
@@ -335,7 +335,7 @@ def _plain_call(arrays: list[Any], target: str, **options: Any) -> _call.Call:
 
 def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:
     """The kernel of a problem or an IR file, that of this name or the first, from the cache."""
-    return kernels.get((source, target, name), lambda: _kernel.compile(source, target, name=name))
+    return kernels.get((source, target, name), lambda: _compile.compile(source, target, name=name))
 
 
 def targets() -> list[str]:

@@ -15,12 +15,12 @@ TIMEOUT = datetime.timedelta(seconds=120)
 
 def _process(rank, ranks, folder, function, arguments):
     import attn
-    from attn import _kernel
+    from attn import _compile
 
     torch.set_num_threads(1)
     attn.set_num_threads(1)
     attn.set_cache(directory=f"{folder}/kernels")
-    _kernel.compile = _one_after_the_other(_kernel.compile, f"{folder}/lock")
+    _compile.compile = _one_after_the_other(_compile.compile, f"{folder}/lock")
     store = dist.FileStore(f"{folder}/store{ranks}", ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=TIMEOUT)
     try:

@@ -16,7 +16,7 @@ import pytest
 
 import attn
 import clock
-from attn import _kernel, _library, _problem, _tensor, api
+from attn import _compile, _library, _problem, _tensor, api
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -165,11 +165,11 @@ def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
     def slow(line, target, name):
         compiled.append(line)
         time.sleep(0.05)
-        return _kernel.compile(line, target, name=name)
+        return _compile.compile(line, target, name=name)
 
     api.plain_kernel.cache_clear()
     monkeypatch.setattr(api, "kernels", api.KernelCache())
-    monkeypatch.setattr(api, "_kernel", types.SimpleNamespace(compile=slow))
+    monkeypatch.setattr(api, "_compile", types.SimpleNamespace(compile=slow))
     barrier = threading.Barrier(8)
 
     def call(_):

@@ -1,34 +1,13 @@
 """Kernels of attn.sdpa_backward against the specification."""
 
-import functools
-
-import ml_dtypes
 import numpy as np
 import pytest
 
 import attn
 import processor
+from backward_check import CHUNKS, MASKS, ODD, TYPES, check, check_threads, problem
 from backward_ir import Sizes, backward
-from helpers import assert_close, assert_within, rounded_to
-
-ODD = Sizes(2, 4, 2, 113, 203, 59, 80)
-
-
-def causal(text):
-    return f"causal = #attn.causal<{text}>", {"causal": text}
-
-
-MASKS = {
-    "full": ("", {}),
-    "top_left": causal("top_left"),
-    "bottom_right": causal("bottom_right"),
-    "window": (
-        "window = #attn.window<left = 20, right = 3>, align = #attn.causal<bottom_right>",
-        {"window": (20, 3), "align": "bottom_right"},
-    ),
-    "chunk": ("causal = #attn.causal<top_left>, chunk = 32 : i64", {"causal": "top_left", "chunk": 32}),
-    "prefix": ("causal = #attn.causal<top_left>, prefix = 40 : i64", {"causal": "top_left", "prefix": 40}),
-}
+from helpers import assert_close, assert_within
 
 SIZES = {  # beside those of test_masks
     "multi-query": Sizes(2, 3, 1, 113, 203, 16, 16),
@@ -38,54 +17,6 @@ SIZES = {  # beside those of test_masks
     "two-keys": Sizes(1, 2, 1, 50, 2, 8, 8),  # of one key, dq and dk are 0: nothing to be relative to
     "wide": Sizes(1, 1, 1, 100, 140, 256, 192),
 }
-
-
-TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
-
-
-def problem(sizes, dtype=np.float32, **options):
-    """q, k, v, out, lse, dout, and the options that the reference takes."""
-    rng = np.random.default_rng(1)
-    b, hq, hkv, sq, sk, d, dv = sizes
-    shapes = [(b, hq, sq, d), (b, hkv, sk, d), (b, hkv, sk, dv), (b, hq, sq, dv)]
-    q, k, v, dout = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
-    out, lse = attn.reference.sdpa(q, k, v, return_lse=True, **options)
-    return q, k, v, out.astype(dtype), lse.astype(np.float64 if dtype == np.float64 else np.float32), dout
-
-
-def check(
-    sizes,
-    attributes="",
-    options=None,
-    dtype="f32",
-    grad=("q", "k", "v"),
-    arrays=None,
-    more=(),
-    given=None,
-    target="host",
-    rounds_steps=False,
-    **ir,
-):
-    """Compiles, runs, and compares all gradients. `given` is what the reference of the backward pass has besides.
-
-    With `rounds_steps` the kernel's error may be twice that of the reference whose steps are rounded, without it twice
-    that of a reference whose results are.
-    """
-    options = options or {}
-    arrays = arrays or problem(sizes, TYPES[dtype], **options)
-    reference = functools.partial(attn.reference.sdpa_backward, *arrays, grad=grad, **options, **(given or {}))
-    expected = rounded = reference()
-    if rounds_steps:
-        with rounded_to(TYPES[dtype]):
-            rounded = reference()
-    text = backward(sizes, dtype, attributes=attributes, **ir)
-    kernel = attn.compile(text, target, fail_on_fallback=True, cache=False)
-    found = kernel(*arrays, *more)
-    for name, array in zip(grad, found, strict=True):
-        # Sums of f32 are rounded once: twice the error of that is what 16 bits may have.
-        low = rounded[name].astype(TYPES[dtype]).astype(np.float64) if dtype in ("bf16", "f16") else None
-        assert_close(array, expected[name], TYPES[dtype], f"d{name}", low)
-    return found
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -129,8 +60,6 @@ def test_schedules(schedule, mask):
 
 
 LENGTHS = {"kv_lengths": [150, 0], "q_lengths": [100, 113]}
-FIELDS = "query_tile = 12, key_tile = 32, lanes = 8, block_rows = 6, block_vectors = 2, chunks = 3"
-CHUNKS = f"schedule = #attn.backward<{FIELDS}>"
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -158,25 +87,6 @@ def test_chunks_beside_lengths(dtype):
     more = [np.array(LENGTHS[name], np.int32) for name, _, _ in clauses]
     arrays = (q, k, v, out, lse, dout)
     check(ODD, CHUNKS, LENGTHS, dtype, arrays=arrays, more=more, clauses=clauses, target="x86-64-v3")
-
-
-@pytest.mark.parametrize("shape", [(2, 4, 113, 203), (2, 4, 1, 203), (2, 4, 113, 1)])
-def test_chunks_with_the_gradient_of_a_bias(shape):
-    processor.skip_unless_it_runs("x86-64-v3")
-    rng = np.random.default_rng(2)
-    bias, dlse = rng.standard_normal(shape).astype(np.float32), rng.standard_normal((2, 4, 113)).astype(np.float32)
-    clauses = (("dlse", dlse.shape, "f32"), ("bias", shape, "f32"))
-    check(
-        ODD,
-        CHUNKS,
-        {"bias": bias},
-        grad=("q", "k", "v", "bias"),
-        more=[dlse, bias],
-        given={"dlse": dlse},
-        clauses=clauses,
-        dbias=shape,
-        target="x86-64-v3",
-    )
 
 
 PAIRS = Sizes(2, 4, 2, 113, 203, 58, 80)
@@ -213,24 +123,6 @@ def test_lengths(fill):
     assert not dq[0, :, 100:].any()
     assert not dk[0, :, 150:].any()
     assert not dv[1].any()
-
-
-@pytest.mark.parametrize("shape", [(2, 4, 113, 203), (2, 4, 1, 203), (2, 4, 113, 1)])
-@pytest.mark.parametrize("mask", ["full", "top_left"])
-def test_bias_and_its_gradient(shape, mask):
-    """With a gradient of lse: without it, that of a bias for all keys of a row is 0."""
-    attributes, options = MASKS[mask]
-    rng = np.random.default_rng(2)
-    bias, dlse = rng.standard_normal(shape).astype(np.float32), rng.standard_normal((2, 4, 113)).astype(np.float32)
-    bias[0, 0, 0, 0] = -np.inf
-    clauses = (("dlse", dlse.shape, "f32"), ("bias", shape, "f32"))
-    grad, options = ("q", "k", "v", "bias"), {**options, "bias": bias}
-    check(ODD, attributes, options, grad=grad, more=[dlse, bias], given={"dlse": dlse}, clauses=clauses, dbias=shape)
-
-
-def test_bias_of_all_heads():
-    bias = np.random.default_rng(2).standard_normal((1, 1, 113, 203)).astype(np.float32)
-    check(ODD, "", {"bias": bias}, more=[bias], clauses=(("bias", bias.shape, "f32"),))
 
 
 def test_mask():
@@ -304,53 +196,8 @@ def test_gradient_of_lse():
     check(ODD, "", more=[dlse], given={"dlse": dlse}, clauses=(("dlse", dlse.shape, "f32"),))
 
 
-def check_threads(kernel, arrays):
-    """The same bits for every number of threads."""
-    before = attn.get_num_threads()
-    try:
-        results = []
-        for threads in (1, 2, 3, 7):
-            attn.set_num_threads(threads)
-            results.append([x.tobytes() for x in kernel(*arrays)])
-    finally:
-        attn.set_num_threads(before)
-    assert all(x == results[0] for x in results)
-
-
 def test_threads_give_the_same_bits():
     check_threads(attn.compile(backward(ODD, attributes=MASKS["top_left"][0]), cache=False), problem(ODD))
-
-
-def test_what_has_no_kernel_falls_back():
-    """The parts of a bias without keys that heads share would be too large."""
-    line = "hq8 sq16777216 sk8 d4 bias=1,1,16777216,1 grad=bias"
-    with pytest.raises(attn.CompileError) as error:
-        attn.compile(line, fail_on_fallback=True, cache=False)
-    assert "falls back to the materialised path" in error.value.diagnostics
-
-
-@pytest.mark.parametrize("shape", [(1, 4, 113, 203), (2, 1, 113, 203), (1, 1, 113, 203), (1, 1, 1, 203)])
-def test_gradient_of_a_shared_bias(shape):
-    text = backward(ODD, clauses=(("bias", shape, "f32"),), dbias=shape)
-    bias = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
-    arrays = problem(ODD, bias=bias)
-    grad = ("q", "k", "v", "bias")
-    expected = attn.reference.sdpa_backward(*arrays, grad=grad, bias=bias)
-    for name, array in zip(grad, attn.compile(text, fail_on_fallback=True, cache=False)(*arrays, bias), strict=True):
-        assert_close(array, expected[name], np.float32, f"d{name}")
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 20, 1030), (1, 8, 20, 1030), (3, 1, 1, 1030)])
-@pytest.mark.parametrize("mask", ["full", "bottom_right"])
-def test_tasks_take_the_keys_of_a_shared_bias_in_turn(shape, mask):
-    """Twelve tasks, nine key tiles: a second round has fewer tasks. Equal bits for every number of threads."""
-    sizes, (attributes, options) = Sizes(3, 8, 4, 20, 1030, 8, 8), MASKS[mask]
-    bias = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
-    ir = {"clauses": (("bias", shape, "f32"),), "dbias": shape}
-    options = {**options, "bias": bias}
-    check(sizes, attributes, options, grad=("q", "k", "v", "bias"), more=[bias], **ir)
-    text = backward(sizes, attributes=attributes, **ir)
-    check_threads(attn.compile(text, fail_on_fallback=True, cache=False), [*problem(sizes, **options), bias])
 
 
 DYNAMIC = """func.func @backward(%q: tensor<?x4x?x59xf32>, %k: tensor<?x2x?x59xf32>, %v: tensor<?x2x?x80xf32>,

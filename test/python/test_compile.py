@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _kernel
+from attn import _compile
 from helpers import Shape, draw
 
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -103,9 +103,9 @@ def test_without_openmp():
 def test_problems_and_ir_files_are_told_apart():
     region = "mask_mod {\n  %t = arith.constant true\n  attn.yield %t : i1\n}"
     for text in (LINE, f" {LINE}\n", f"{LINE}\n{region}", f"{LINE}\ncaptures(%x : tensor<4xf32>)\n{region}"):
-        assert _kernel.is_problem(text)
+        assert _compile.is_problem(text)
     for text in (MLIR, "// a comment\n" + MLIR, "module\n{\n}", "#map = affine_map<(i) -> (i)>\n"):
-        assert not _kernel.is_problem(text)
+        assert not _compile.is_problem(text)
 
 
 def test_a_problem_with_a_region():

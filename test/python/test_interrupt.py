@@ -13,7 +13,7 @@ import pytest
 
 import attn
 import clock
-from attn import _background, _cache, _kernel, _library
+from attn import _background, _cache, _compile, _library
 from attn._inspect import Source
 
 # It compiles for some ten seconds.
@@ -196,7 +196,7 @@ def test_a_kernel_that_is_made_nevertheless_is_freed(monkeypatch):
     monkeypatch.setattr(_background, "call", interrupted)
     monkeypatch.setattr(_library, "load", Watched)
     with pytest.raises(KeyboardInterrupt):
-        _kernel.compile_source(Source(_library.SOURCE_PROBLEM, b"sq2 sk2 d4 f32", "the problem", "host"))
+        _compile.compile_source(Source(_library.SOURCE_PROBLEM, b"sq2 sk2 d4 f32", "the problem", "host"))
     assert made[0] is not None
     assert freed == made
     library.attn_module_destroy(made[0])

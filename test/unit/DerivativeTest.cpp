@@ -1,164 +1,20 @@
 //===- DerivativeTest.cpp - gradients of regions of scores -----------------===//
 //
-// A region of scores and the region of gradients made of it are interpreted in
-// double precision. Gradients are compared with differences of the scores.
-//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "RegionInterpreter.h"
-
-#include "mlir/IR/Verifier.h"
-#include <random>
+#include "DerivativeCheck.h"
 
 using namespace mlir;
 using namespace attn;
-using attn::test::Interpreter;
+using attn::test::Gradient;
 
 namespace {
 
+using Derivative = attn::test::DerivativeCheck;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const double kNaN = std::nan("");
-
-/// What a region of gradients passes back.
-struct Gradient {
-  double score;
-  Interpreter::Memory captures; ///< by destination
-};
-
-class Derivative : public attn::test::IRTest {
-protected:
-  static constexpr int64_t kHeads = 3, kQueries = 4, kKeys = 5;
-
-  void SetUp() override {
-    std::mt19937 random(3);
-    for (auto [name, size] : {std::pair("slopes", kHeads), {"bias", kQueries * kKeys}, {"table", int64_t(7)}})
-      for (int64_t i = 0; i < size; ++i)
-        arrays[name].push_back(std::uniform_real_distribution<>(-1, 1)(random));
-  }
-
-  /// A score_mod with %s, the score, that yields %y. It can read slopes(h), bias(i, j) and table(x) as they are here.
-  OwningOpRef<ModuleOp> parseBody(StringRef body, StringRef type = "f64", StringRef captured = "f64") {
-    return parse(llvm::formatv(R"(
-func.func @f(%q: tensor<3x4x8x{0}>, %k: tensor<3x5x8x{0}>, %slopes: tensor<3x{1}>, %bias: tensor<4x5x{1}>,
-             %table: tensor<7x{1}>, %buckets: tensor<5xi32>, %d_slopes: tensor<3x{0}>, %d_bias: tensor<4x5x{0}>,
-             %d_table: tensor<7x{0}>, %o: tensor<3x4x8x{0}>) -> tensor<3x4x8x{0}> {{
-  %r = attn.sdpa ins(%q, %k, %k : tensor<3x4x8x{0}>, tensor<3x5x8x{0}>, tensor<3x5x8x{0}>) outs(%o : tensor<3x4x8x{0}>)
-      score_mod {{
-      ^bb0(%s : {0}):
-        %h = attn.index head : index
-        %i = attn.index query : index
-        %j = attn.index key : index
-        {2}
-        attn.yield %y : {0}
-      } -> tensor<3x4x8x{0}>
-  return %r : tensor<3x4x8x{0}>
-})",
-                               type, captured, body)
-                     .str());
-  }
-
-  static Region &getScoreMod(ModuleOp module) { return getOnly<SdpaOp>(module).getScoreMod(); }
-
-  /// Builds the gradient for all captures of `names`; null and the message in `error` if there is none.
-  std::unique_ptr<Region> differentiate(ModuleOp module, ArrayRef<StringRef> names = {"slopes", "bias", "table"}) {
-    auto sdpa = getOnly<SdpaOp>(module);
-    Block &entry = *sdpa->getBlock();
-    constexpr StringRef order[] = {"q", "k", "slopes", "bias", "table", "buckets", "d_slopes", "d_bias", "d_table"};
-    auto getArgument = [&](StringRef name) { return entry.getArgument(llvm::find(order, name) - order); };
-    SmallVector<Value> captures, destinations;
-    for (StringRef name : names) {
-      captures.push_back(getArgument(name));
-      destinations.push_back(getArgument(name == "buckets" ? "d_table" : ("d_" + name).str()));
-      memory[captures.back()] = arrays[name.str()];
-    }
-    for (StringRef name : {"slopes", "bias", "table"})
-      memory[getArgument(name)] = arrays[name.str()];
-    error.clear();
-    ScopedDiagnosticHandler handler(getContext(), [&](Diagnostic &diag) {
-      error = diag.str();
-      for (Diagnostic &note : diag.getNotes())
-        error += "; " + note.str();
-    });
-    auto grad = std::make_unique<Region>();
-    OpBuilder builder(sdpa);
-    LogicalResult result = buildScoreGradient(builder, sdpa.getLoc(), sdpa.getScoreMod(), *grad, captures, destinations,
-                                              [&] { return sdpa.emitOpError(); });
-    EXPECT_EQ(failed(result), !error.empty());
-    if (failed(result))
-      return nullptr;
-    for (Operation &op : grad->front().without_terminator())
-      if (!isa<IndexOp>(op)) // stands in no op yet
-        EXPECT_TRUE(succeeded(verify(&op)));
-    return grad;
-  }
-
-  double evaluate(Region &scoreMod, double score, const Interpreter::Memory &at) {
-    return Interpreter({1, 2, 3}, at).run(scoreMod, {score});
-  }
-
-  Gradient evaluateGradient(Region &grad, double score, double ds) {
-    Interpreter interpreter({1, 2, 3}, memory);
-    double result = interpreter.run(grad, {score, ds});
-    return {result, interpreter.accumulated};
-  }
-
-  /// The derivative of f at 0, exact for polynomials of degree 4; the step is small, for kinks lie anywhere.
-  static double getDifference(function_ref<double(double)> f) {
-    constexpr double step = 1e-5;
-    return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step);
-  }
-
-  /// The gradients by the score and by every element of the captures are those of differences.
-  void check(StringRef body, ArrayRef<double> scores, double tolerance = 1e-8) {
-    SCOPED_TRACE(body.str());
-    OwningOpRef<ModuleOp> module = parseBody(body);
-    Region &scoreMod = getScoreMod(*module);
-    std::unique_ptr<Region> grad = differentiate(*module);
-    ASSERT_TRUE(grad) << error;
-    constexpr double ds = -1.75;
-    for (double score : scores) {
-      SCOPED_TRACE(score);
-      Gradient found = evaluateGradient(*grad, score, ds);
-      auto expectNear = [&](double value, double expected) {
-        expected *= ds;
-        EXPECT_NEAR(value, expected, tolerance * (1 + std::abs(expected)));
-      };
-      expectNear(found.score, getDifference([&](double step) { return evaluate(scoreMod, score + step, memory); }));
-      Block &entry = *scoreMod.getParentOp()->getBlock();
-      for (unsigned capture : {2, 3, 4}) {
-        std::vector<double> gradient = found.captures[entry.getArgument(capture + 4)];
-        gradient.resize(memory[entry.getArgument(capture)].size());
-        for (size_t element = 0; element < gradient.size(); ++element)
-          expectNear(gradient[element], getDifference([&](double step) {
-                       Interpreter::Memory changed = memory;
-                       changed[entry.getArgument(capture)][element] += step;
-                       return evaluate(scoreMod, score, changed);
-                     }));
-      }
-    }
-  }
-
-  /// The gradient by the score is as expected, where differences do not say it.
-  void checkAt(StringRef body, double score, double ds, double expected) {
-    SCOPED_TRACE(llvm::formatv("{0} at {1} with {2}", body, score, ds).str());
-    OwningOpRef<ModuleOp> module = parseBody(body);
-    std::unique_ptr<Region> grad = differentiate(*module);
-    ASSERT_TRUE(grad) << error;
-    Gradient found = evaluateGradient(*grad, score, ds);
-    EXPECT_EQ(found.score, expected);
-    if (ds == 0)
-      for (auto &[destination, gradient] : found.captures)
-        for (double element : gradient)
-          EXPECT_EQ(element, 0);
-  }
-
-  template <typename OpTy> static int64_t count(Region &region) { return llvm::range_size(region.getOps<OpTy>()); }
-
-  std::string error;
-  std::map<std::string, std::vector<double>> arrays;
-  Interpreter::Memory memory;
-};
 
 //===----------------------------------------------------------------------===//
 // Rules
@@ -404,77 +260,6 @@ TEST_F(Derivative, Errors) {
   EXPECT_TRUE(differentiate(*parseBody((read + "%y = arith.addf %a, %s : f64").str()), {"bias"}));
   EXPECT_TRUE(differentiate(*parseBody("%a = math.acosh %s : f64\n%n = arith.fptosi %a : f64 to i32\n"
                                        "%b = arith.sitofp %n : i32 to f64\n%y = arith.mulf %b, %s : f64")));
-}
-
-//===----------------------------------------------------------------------===//
-// Properties
-//===----------------------------------------------------------------------===//
-
-/// Bodies of random ops that are finite everywhere.
-class RandomBody {
-public:
-  explicit RandomBody(unsigned seed) : random(seed) {}
-
-  std::string get() {
-    body = "%one = arith.constant 1.0 : f64\n%third = arith.constant 0.3 : f64\n%zero = arith.constant 0.0 : f64\n"
-           "%v0 = tensor.extract %slopes[%h] : tensor<3xf64>\n%v1 = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n"
-           "%v2 = tensor.extract %table[%i] : tensor<7xf64>\n%v3 = tensor.extract %table[%j] : tensor<7xf64>\n"
-           "%v4 = arith.addf %s, %zero : f64\n";
-    next = 5;
-    for (unsigned end = 8 + draw(14); next < end;)
-      append();
-    // Everything of the last values reaches the yield.
-    std::string sum = "%s";
-    for (unsigned n = next - 4, end = next; n < end; ++n) {
-      std::string bounded = add("math.tanh", {"%v" + std::to_string(n)});
-      sum = add("arith.addf", {sum, bounded});
-    }
-    return body + "%y = arith.mulf " + sum + ", %third : f64";
-  }
-
-private:
-  unsigned draw(unsigned count) { return random() % count; }
-  std::string pick() { return "%v" + std::to_string(draw(5) < 3 && next > 9 ? next - 1 - draw(4) : draw(next)); }
-  std::string add(StringRef op, ArrayRef<std::string> operands) {
-    std::string name = "%v" + std::to_string(next++);
-    body += name + " = " + op.str() + " " + llvm::join(operands, ", ") + " : f64\n";
-    return name;
-  }
-  /// 1 + x^2
-  std::string positive() {
-    std::string x = pick();
-    return add("math.fma", {x, x, "%one"});
-  }
-  void append() {
-    constexpr StringLiteral bounded[] = {"math.tanh", "math.sin", "math.cos", "math.atan", "math.erf"};
-    constexpr StringLiteral binary[] = {"arith.addf", "arith.subf", "arith.maximumf", "arith.minnumf"};
-    constexpr StringLiteral onPositive[] = {"math.sqrt", "math.rsqrt", "math.log", "math.log2", "math.log1p"};
-    constexpr StringLiteral onBounded[] = {"math.exp", "math.exp2", "math.expm1"};
-    switch (draw(9)) {
-    case 0: add(bounded[draw(5)], {pick()}); return;
-    case 1:
-    case 2: add(binary[draw(4)], {pick(), pick()}); return;
-    case 3: add("arith.mulf", {add("math.tanh", {pick()}), pick()}); return;
-    case 4: add("arith.divf", {pick(), positive()}); return;
-    case 5: add(onPositive[draw(5)], {positive()}); return;
-    case 6: add(onBounded[draw(3)], {add("math.sin", {pick()})}); return;
-    case 7: add("math.powf", {positive(), add("math.tanh", {pick()})}); return;
-    default:
-      std::string condition = "%c" + std::to_string(next);
-      body += condition + " = arith.cmpf olt, " + pick() + ", " + pick() + " : f64\n";
-      std::string a = pick(), b = pick();
-      body += "%v" + std::to_string(next++) + " = arith.select " + condition + ", " + a + ", " + b + " : f64\n";
-    }
-  }
-
-  std::mt19937 random;
-  std::string body;
-  unsigned next = 0;
-};
-
-TEST_F(Derivative, RandomCompositions) {
-  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed)
-    check(RandomBody(seed).get(), {-0.83, 0.41}, 1e-6);
 }
 
 //===----------------------------------------------------------------------===//

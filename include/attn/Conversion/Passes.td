@@ -1,4 +1,4 @@
-//===- Passes.td - from tiles to target code ----------------*- tablegen -*-===//
+//===- Passes.td - kernels, of processors and GPUs alike -------*- tablegen -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -111,186 +111,6 @@ def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
-  let summary = "tile products with weights, together with what follows them";
-  let description = [{
-    A product of rows with a matrix, on tensors, becomes an `scf.forall` over tiles of at most 128 rows by a panel of
-    columns (see `attn-lower-matmul-to-vector`). Where one elementwise op alone reads the result, at its own indices, it
-    is in the same loop, as are all products that it reads: a bias, an activation, a gate or a residual finds what it
-    needs in the cache. The part of a product that a tile computes is in a buffer of the tile.
-
-    Takes contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
-    a known number of whole panels. Leaves products with fewer than 16 rows or little work, and those in parallel loops,
-    as they are. Rejects nothing.
-
-    ```mlir
-    // before
-    %p = linalg.matmul ins(%x, %w : tensor<512x768xf32>, tensor<768x3072xf32>) outs(%zero : tensor<512x3072xf32>)
-    %y = linalg.generic ins(%p, %bias) outs(%empty) {addf}
-    // after
-    %y = scf.forall (%i, %j) = (0, 0) to (512, 3072) step (128, 64) shared_outs(%out = %empty) {
-      %xs = tensor.extract_slice %x[%i, 0] [128, 768] [1, 1]
-      %ws = tensor.extract_slice %w[0, %j] [768, 64] [1, 1]
-      %p = linalg.matmul ins(%xs, %ws) outs(%zeros : tensor<128x64xf32>)
-      %y = linalg.generic ins(%p, %biases) outs(%outs) {addf}
-      scf.forall.in_parallel { tensor.parallel_insert_slice %y into %out[%i, %j] [128, 64] [1, 1] }
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
-}
-
-def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
-  let summary = "lay constant weights out as the panels that tiles read";
-  let description = [{
-    Where a tile of `attn-tile-matmul` multiplies with a panel of columns of a constant matrix, the matrix becomes a
-    constant of its panels, one after the other. A tile then reads a panel from its start to its end, and no call packs
-    or transposes it. A matrix that something else reads stays beside it.
-
-    Takes constants in the type of the product's sums; others are widened when a tile copies its panel. Rejects nothing.
-
-    ```mlir
-    // before
-    %w = arith.constant dense<…> : tensor<768x3072xf32>
-    scf.forall (%i, %j) = (0, 0) to (512, 3072) step (128, 64) …
-      %ws = tensor.extract_slice %w[0, %j] [768, 64] [1, 1]
-    // after
-    %w = arith.constant dense<…> : tensor<48x768x64xf32>
-    scf.forall (%i, %j) = (0, 0) to (512, 3072) step (128, 64) …
-      %p = affine.apply affine_map<(d0) -> (d0 floordiv 64)>(%j)
-      %ws = tensor.extract_slice %w[%p, 0, 0] [1, 768, 64] [1, 1, 1]
-    ```
-  }];
-  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
-                           "::mlir::arith::ArithDialect"];
-}
-
-def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func::FuncOp"> {
-  let summary = "lower contractions of matmul form on memrefs to loops over vectors";
-  let description = [{
-    `C[i][j] += sum_k A[i][k] B[k][j]` with columns j as lanes: the projections around attention, and the two products
-    of a chain that runs materialised. A tile is a block of rows by a panel of columns; an `scf.forall` goes over the
-    tiles. B's part of a panel is copied to the stack for a block of the depth, so all rows of the tile find it in the
-    first-level cache. With few rows B is read where it lies. Remainders of rows and columns have loops and masks of
-    their own. Any number of batch dimensions and any dynamic size is accepted. Where the target multiplies pairs
-    faster, bf16 stays bf16 in a panel, in pairs of its rows; denormals are 0 there. Weights of 0 are skipped only in
-    panels with NaN or infinity.
-
-    Takes `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of
-    that form whose C is f32 or f64 with j innermost; B may be transposed, A and
-    B narrower than C. Rejects nothing: other ops are left to
-    `convert-linalg-to-loops`.
-
-    ```mlir
-    // before
-    linalg.matmul ins(%a, %b : memref<113x59xf32>, memref<59x64xf32>) outs(%c : memref<113x64xf32>)
-    // after
-    scf.for %tile = … {
-      scf.for %k = … { … vector.load %b … vector.store %panel … }
-      scf.for %i = … step %c6 {
-        %sum:24 = scf.for %k = … iter_args(…) {
-          %p = vector.load %panel[%k, %c0] : memref<59x64xf32>, vector<16xf32>
-          %s = memref.load %a[%i, %k] : memref<113x59xf32>
-          %sb = vector.broadcast %s : f32 to vector<16xf32>
-          %x = vector.fma %sb, %p, %acc : vector<16xf32>
-          …
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
-                           "::mlir::x86vector::X86VectorDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
-}
-
-def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::FuncOp"> {
-  let summary = "lower tile-sized attn ops on memrefs to loops over vectors";
-  let description = [{
-    The transposed CPU tile: lanes are query rows. S^T = K Q^T and
-    O^T += V^T P^T are register kernels whose broadcast operand is read straight
-    from K and V; the softmax runs down the rows of S^T lane by lane, so there
-    is no horizontal reduction; exp is a polynomial of 2^x. A predicate, a
-    boolean mask, a bias and the score functions are lane-wise code on the scores.
-    With `instruction = amx` the products are those of tiles, and with `overlap`
-    the softmax of 32 rows runs beside the products of others.
-
-    Takes `attn.pack`, `attn.init_state`, `attn.online_step` and
-    `attn.finalize` on memrefs with static tile sizes, as `attn-tile` and
-    bufferisation leave them; `attn.gather_pages` and `attn.classify_tile` of
-    such tiles; and `attn.kv_append` of any size, which writes new rows into
-    the cache in place. Any other attn op on memrefs is an error: no CPU
-    lowering took it. So is an op that no dialect has, as nothing makes code of it. `buffer-deallocation-pipeline` comes after this pass: it
-    takes no op with several regions, as `attn.online_step` has.
-
-    ```mlir
-    // before
-    attn.online_step ins(%qt, %k, %v : memref<64x64xf32>, …) outs(%acc, %max, %sum : …) {schedule = …}
-    // after
-    scf.for %j = … {
-      %s:16 = scf.for %d = … iter_args(…) {
-        %q = vector.load %qt[%d, %lane] : memref<64x64xf32>, vector<16xf32>
-        %k = memref.load %key[%j, %d] : memref<…>
-        %kb = vector.broadcast %k : f32 to vector<16xf32>
-        %x = vector.fma %kb, %q, %acc : vector<16xf32>
-        …
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect",
-                           "::mlir::LLVM::LLVMDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
-}
-
-def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::mlir::func::FuncOp"> {
-  let summary = "lower elementwise linalg and row reductions on memrefs to loops over vectors";
-  let description = [{
-    Lowers the steps of a chain that runs materialised (scale, masks, softmax) and a user's own elementwise
-    ops. Lanes are the innermost dimension of the result, or the dimension that a sum or a maximum reduces. Values that
-    do not depend on the lanes stay scalar. A read whose lanes do not lie side by side is a gather. Lanes beyond the
-    last element have a mask. A large op outside of parallel loops becomes an `scf.forall`.
-
-    Rejects nothing: ops of another form are left to `convert-linalg-to-loops`.
-
-    ```mlir
-    // before
-    linalg.generic {…} ins(%s, %m : memref<64x1024xf32>, memref<64xf32>) outs(%p : memref<64x1024xf32>) { … math.exp … }
-    // after
-    scf.for %i = … {
-      scf.for %j = … step %c16 {
-        %x = vector.load %s[%i, %j] : memref<64x1024xf32>, vector<16xf32>
-        …
-        vector.store %y, %p[%i, %j] : memref<64x1024xf32>, vector<16xf32>
-      }
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect", "::mlir::math::MathDialect",
-                           "::mlir::LLVM::LLVMDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
-}
-
-def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
-  let summary = "turn copies between strided buffers into linalg";
-  let description = [{
-    `memref.copy` from or to a buffer that is not one piece of memory (new rows into a cache, one head out of packed
-    heads) becomes a `linalg.generic`, and with the next pass loops. Upstream would lower it to a call of `memrefCopy`,
-    a function of MLIR's runner library, which no kernel links. Copies of contiguous buffers stay; they become memcpy.
-
-    Rejects nothing.
-
-    ```mlir
-    // before
-    memref.copy %new, %present : memref<2x6x8xf32> to memref<2x6x8xf32, strided<[144, 8, 1], offset: 96>>
-    // after
-    linalg.generic {…} ins(%new : memref<2x6x8xf32>) outs(%present : memref<2x6x8xf32, strided<…>>) { … }
-    ```
-  }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
-}
-
 def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {
   let summary = "merge private functions that do the same";
   let description = [{
@@ -308,51 +128,6 @@ def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {
     func.func private @a(%x: index) { … }
     ```
   }];
-}
-
-def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
-  let summary = "outline parallel loops and call attn_parallel_for";
-  let description = [{
-    Each `scf.forall` on memrefs becomes a function of one index, and a call of
-    the runtime's `attn_parallel_for(function, context, count)`. What the body
-    captures goes through a context structure on the caller's stack. With
-    `parallel=false` the loop becomes nested `scf.for` loops in place, and the
-    object needs no runtime.
-
-    Stack buffers of the body move to the entry of the function that then contains them, so a loop never grows the
-    stack. Those of a user's own parallel loop move to the entry of its body.
-
-    Rejects a forall that still has results (tensors): bufferise first; and, unless
-    `parallel=false`, one outside of func.func.
-
-    ```mlir
-    // before
-    scf.forall (%b, %h, %t) in (2, 8, 4) { … }
-    // after
-    llvm.call @attn_parallel_for(%body, %context, %c64) : (!llvm.ptr, !llvm.ptr, i64) -> ()
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"parallel", "parallel", "bool", "true", "Call the runtime; false leaves serial loops">];
-}
-
-def OutlineRegionsPass : Pass<"attn-outline-regions", "::mlir::ModuleOp"> {
-  let summary = "outline regions that are not to be inlined";
-  let description = [{
-    Each `scf.execute_region` with `no_inline` and without results becomes a private function of what it captures, and
-    a call of it. Constants go along. LLVM does not inline these functions. Products that a kernel has several times,
-    in full and partial tiles, are then equal functions, of which attn-merge-functions keeps one.
-
-    Skips regions with results and those of several blocks.
-
-    ```mlir
-    // before
-    scf.execute_region no_inline { … %x … }
-    // after
-    func.call @f_part(%x) : (index) -> ()
-    ```
-  }];
-  let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
 def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
@@ -402,6 +177,7 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+include "attn/Conversion/CpuPasses.td"
 include "attn/Conversion/GpuPasses.td"
 
 #endif // ATTN_CONVERSION_PASSES_TD

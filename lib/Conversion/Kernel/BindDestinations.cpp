@@ -8,15 +8,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Conversion/Kernels.h"
+#include "ResultDestinations.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace attn {
 #define GEN_PASS_DEF_BINDDESTINATIONSPASS
@@ -30,138 +27,6 @@ using namespace attn;
 /// write with each other, and takes the third power of their number.
 static constexpr unsigned kMaxSharers = 16;
 
-static bool isView(Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op); }
-
-/// The operand in whose place `value` is, written by its op or seen as another shape; null where there is none.
-static OpOperand *getDestinationOperand(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isView(op))
-    return &op->getOpOperand(0);
-  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
-    return dps.getTiedOpOperand(cast<OpResult>(value));
-  auto loop = dyn_cast<LoopLikeOpInterface>(op);
-  return loop ? loop.getTiedLoopInit(cast<OpResult>(value)) : nullptr;
-}
-
-/// The value outside of `branch` in whose place both its regions compute their result of that number; null where there
-/// is none.
-static Value getBranchDestination(scf::IfOp branch, unsigned number) {
-  Value common;
-  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
-    if (region->empty())
-      return {};
-    Value value = region->front().getTerminator()->getOperand(number);
-    while (value && region->isAncestor(value.getParentRegion())) {
-      Operation *op = value.getDefiningOp();
-      if (!op)
-        return {};
-      if (auto inner = dyn_cast<scf::IfOp>(op))
-        value = getBranchDestination(inner, cast<OpResult>(value).getResultNumber());
-      else if (auto castOp = dyn_cast<tensor::CastOp>(op))
-        value = castOp.getSource();
-      else if (OpOperand *destination = getDestinationOperand(value))
-        value = destination->get();
-      else
-        return {};
-    }
-    if (!value || (common && common != value))
-      return {};
-    common = value;
-  }
-  return common;
-}
-
-/// True where nothing outside of `branch` uses `tensor`, but for its sizes.
-static bool isUsedOnlyIn(scf::IfOp branch, Value tensor) {
-  return llvm::all_of(tensor.getUsers(),
-                      [&](Operation *user) { return isa<tensor::DimOp>(user) || branch->isProperAncestor(user); });
-}
-
-/// True where one result of `branch` alone is computed in `tensor`: CSE leaves one tensor.empty of equal types.
-static bool isOfOneResult(scf::IfOp branch, Value tensor) {
-  return llvm::count_if(llvm::seq<unsigned>(0, branch.getNumResults()),
-                        [&](unsigned number) { return getBranchDestination(branch, number) == tensor; }) == 1;
-}
-
-/// Lets what `use` takes be computed in `to` where it is computed in `from`, in both regions of a branch.
-static void moveDestination(OpBuilder &b, OpOperand &use, Value from, Value to) {
-  OpOperand *operand = &use;
-  while (Operation *op = operand->get().getDefiningOp()) {
-    if (operand->get() == from)
-      return operand->set(to);
-    if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      unsigned number = cast<OpResult>(operand->get()).getResultNumber();
-      for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
-        moveDestination(b, region->front().getTerminator()->getOpOperand(number), from, to);
-      return;
-    }
-    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      if (slice.getSource() != from)
-        return;
-      b.setInsertionPoint(op);
-      IRMapping mapping;
-      mapping.map(from, to);
-      return operand->set(b.clone(*op, mapping)->getResult(0));
-    }
-    if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
-      moveDestination(b, insert.getSourceMutable(), from, to);
-    operand = isa<tensor::CastOp>(op) ? &op->getOpOperand(0) : getDestinationOperand(operand->get());
-    if (!operand)
-      return;
-  }
-}
-
-/// Each result of `branch` gets a tensor.empty of its own to be computed in.
-static void splitBranchDestinations(OpBuilder &b, scf::IfOp branch) {
-  for (unsigned number = 0; number < branch.getNumResults(); ++number) {
-    Value common = getBranchDestination(branch, number);
-    if (!common || !common.getDefiningOp<tensor::EmptyOp>() || isOfOneResult(branch, common))
-      continue;
-    b.setInsertionPoint(common.getDefiningOp());
-    Value own = b.clone(*common.getDefiningOp())->getResult(0);
-    for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
-      moveDestination(b, region->front().getTerminator()->getOpOperand(number), common, own);
-  }
-}
-
-/// A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
-/// would be that of another result.
-static bool isSlicedTile(Value tensor) {
-  auto isOfTile = llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>;
-  return llvm::all_of(tensor.getUsers(), isOfTile) &&
-         llvm::count_if(tensor.getUsers(), llvm::IsaPred<tensor::InsertSliceOp>) == 1;
-}
-
-/// The tensor.empty of the result's own type that it is computed in, through reshapes that are views; null where there
-/// is none, or where something else uses it.
-static tensor::EmptyOp findEmptyOfResult(Value result) {
-  Value value = result;
-  scf::IfOp branch;
-  while (value && value.getDefiningOp()) {
-    if (auto inner = value.getDefiningOp<scf::IfOp>()) {
-      branch = inner;
-      value = getBranchDestination(inner, cast<OpResult>(value).getResultNumber());
-      continue;
-    }
-    OpOperand *destination = getDestinationOperand(value);
-    if (!destination)
-      break;
-    value = destination->get();
-  }
-  auto empty = value ? value.getDefiningOp<tensor::EmptyOp>() : tensor::EmptyOp();
-  if (!empty || empty.getType() != result.getType())
-    return nullptr;
-  if (branch)
-    return isUsedOnlyIn(branch, empty) && isOfOneResult(branch, empty) ? empty : nullptr;
-  return isSlicedTile(empty) || empty->hasOneUse() ? empty : nullptr;
-}
-
-/// A tensor.empty of the type of `value`.
-static Value createEmptyLike(OpBuilder &b, Value value) {
-  return tensor::EmptyOp::create(b, value.getLoc(), tensor::getMixedSizes(b, value.getLoc(), value),
-                                 getElementTypeOrSelf(value));
-}
-
 /// linalg.generic ins(%x) outs(%x), as upstream writes elementwise ops: where %x is an input, which is not written, and
 /// its values are not read through outs, the destination becomes a tensor.empty.
 static void detachInput(OpBuilder &b, BlockArgument argument) {
@@ -174,61 +39,9 @@ static void detachInput(OpBuilder &b, BlockArgument argument) {
   }
 }
 
-/// What a result is computed in becomes its own, back to the tensor.empty where it starts. A destination is a value and
-/// no place: two ops may have the same one, or it may be returned as well. With a shared one, another value could be
-/// computed in the argument that the result is bound to, and be overwritten when the result is materialised, which
-/// bufferisation does not see: it is promised that nothing else is in that argument.
-static void ownDestination(OpBuilder &b, Value result) {
-  Value value = result;
-  while (Operation *op = value.getDefiningOp()) {
-    OpOperand *destination = getDestinationOperand(value);
-    if (!destination)
-      return;
-    Value old = destination->get();
-    b.setInsertionPoint(op);
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    auto dps = dyn_cast<DestinationStyleOpInterface>(op);
-    auto isOther = [&](OpOperand &use) {
-      if (use.getOwner() == op) // another of its destinations
-        return &use != destination && (!dps || dps.isDpsInit(&use));
-      return !isa<tensor::DimOp>(use.getOwner());
-    };
-    if (llvm::none_of(old.getUses(), isOther) || isSlicedTile(old)) {
-      value = old;
-    } else if (Operation *start = old.getDefiningOp(); isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(start)) {
-      destination->set(b.clone(*start)->getResult(0));
-      value = destination->get();
-    } else if (linalgOp && !linalgOp.payloadUsesValueFromOperand(destination)) {
-      return destination->set(createEmptyLike(b, old));
-    } else {
-      auto copy = linalg::CopyOp::create(b, op->getLoc(), old, createEmptyLike(b, old));
-      return destination->set(copy->getResult(0));
-    }
-  }
-}
-
 static MemRefType toMemRef(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
-}
-
-/// The argument that is the destination of a result; also one that is an output and that loops carry, or in which both
-/// branches compute the result. Null where there is none.
-static BlockArgument findArgumentOfResult(Value result, ArrayRef<KernelArgument> descriptions) {
-  Value value = getDestination(result);
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument;
-  while (value && value.getDefiningOp()) {
-    Operation *op = value.getDefiningOp();
-    OpOperand *destination = getDestinationOperand(value);
-    if (auto branch = dyn_cast<scf::IfOp>(op))
-      value = getBranchDestination(branch, cast<OpResult>(value).getResultNumber());
-    else
-      value = destination ? destination->get() : Value();
-  }
-  auto argument = dyn_cast_or_null<BlockArgument>(value);
-  bool isOutput = argument && argument.getType() == result.getType() && descriptions[argument.getArgNumber()].isOutput;
-  return isOutput ? argument : BlockArgument();
 }
 
 /// Where each result goes: an argument that is its destination already, or a new one at the end.
@@ -309,11 +122,8 @@ static void splitSlices(OpBuilder &b, func::FuncOp function) {
 static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
   // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes and branches nor at slices of one
   // tensor.
-  Value viewed = result;
-  while (viewed.getDefiningOp() && isView(viewed.getDefiningOp()))
-    viewed = viewed.getDefiningOp()->getOperand(0);
   bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp()) ||
-                  viewed.getDefiningOp<scf::IfOp>();
+                  skipViews(result).getDefiningOp<scf::IfOp>();
   if (tensor::EmptyOp empty = isMissed ? findEmptyOfResult(result) : nullptr) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(empty);

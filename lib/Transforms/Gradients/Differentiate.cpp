@@ -52,9 +52,12 @@ public:
         return refuse() << "expected one attn.sdpa beside " << kIntoAttr << ", found a function of more";
       return differentiateBody(function, names);
     }
-    if (failed(findAttention()) || failed(findResults()) || failed(findWanted(names)) || failed(refuseOthers()) ||
-        failed(findAdded(into)))
+    if (failed(findAttention()) || failed(findResults()))
       return failure();
+    FailureOr<WantedGradients> found = findWantedGradients(function, sdpa, names, into);
+    if (failed(found))
+      return failure();
+    wanted = *found;
     returnRowStatistics();
     return buildBackward();
   }
@@ -98,7 +101,7 @@ private:
   /// Both passes call an argument by what attention calls it, where the user gave it no name.
   void nameArguments() {
     for (BlockArgument argument : function.getArguments())
-      if (std::string own = getName(argument); own == getRole(argument))
+      if (std::string own = getArgumentName(function, argument); own == getRole(argument))
         function.setArgAttr(argument.getArgNumber(), kNameAttr, b.getStringAttr(own));
   }
 
@@ -128,7 +131,6 @@ private:
 
   LogicalResult findAttention() {
     sdpa = *function.getOps<SdpaOp>().begin();
-    wanted.inSumType = getElementTypeOrSelf(sdpa.getOutput()) != getElementTypeOrSelf(sdpa.getQuery());
     if (sdpa->getNumResults() == 0)
       return refuse() << "expected attn.sdpa on tensors, found memrefs";
     return success();
@@ -154,78 +156,6 @@ private:
            : result == getRowResult(sdpa, RowResult::Max)    ? maxResult
            : result == getRowResult(sdpa, RowResult::LogSum) ? logSumResult
                                                              : outResult;
-  }
-
-  std::string getName(BlockArgument argument) { return getArgumentName(function, argument); }
-
-  /// The arguments that have a gradient, as "q, k, v".
-  std::string joinNames() {
-    SmallVector<std::string> names;
-    for (unsigned i = 0; i < NumSdpaInputs; ++i)
-      if (Value input = getInput(sdpa, wanted, i))
-        if (auto argument = dyn_cast<BlockArgument>(getView(input).root))
-          names.push_back(getName(argument));
-    for (BlockArgument argument : function.getArguments())
-      if (isRead(sdpa.getScoreMod(), argument) && !llvm::is_contained(names, getName(argument)))
-        names.push_back(getName(argument));
-    return llvm::join(names, ", ");
-  }
-
-  LogicalResult findWanted(ArrayAttr list) {
-    for (Attribute entry : list) {
-      BlockArgument argument = findArgument(function, entry);
-      if (!argument)
-        return refuse() << "expected one of " << joinNames() << ", found " << entry << kNameRule;
-      SmallVector<unsigned> inputs;
-      for (unsigned i = 0; i < NumSdpaInputs; ++i)
-        if (Value input = getInput(sdpa, wanted, i); input && getView(input).root == argument)
-          inputs.push_back(i);
-      if (inputs.empty() && isRead(sdpa.getScoreMod(), argument)) {
-        inputs.push_back(NumSdpaInputs + wanted.captures.size());
-        wanted.captures.push_back(argument);
-      }
-      if (inputs.empty())
-        return refuse() << "expected one of " << joinNames() << ", found " << getName(argument)
-                        << ", which has no gradient";
-      if (wanted.contains(inputs.front()))
-        return refuse() << "expected each argument once, found " << getName(argument) << " twice";
-      wanted.inputs.push_back(inputs.front());
-    }
-    return success();
-  }
-
-  /// Which gradients are added to what is there.
-  LogicalResult findAdded(ArrayAttr into) {
-    for (Attribute entry : into ? into.getValue() : ArrayRef<Attribute>()) {
-      BlockArgument argument = findArgument(function, entry);
-      const unsigned *input = llvm::find_if(
-          wanted.inputs, [&](unsigned i) { return argument && i <= OfValue && getInput(sdpa, wanted, i) == argument; });
-      if (input == wanted.inputs.end())
-        return refuse() << "expected " << kIntoAttr << " to name arguments of " << kGradAttr
-                        << " that are query, key or value of attn.sdpa, found " << entry;
-      wanted.isAdded[*input] = true;
-      Type sum = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
-      if (Type type = getElementTypeOrSelf(getGradientType(*input)); type != sum)
-        return refuse() << "expected gradients that are added to to have element type " << sum << ", found " << type
-                        << "; let attn.sdpa return " << sum;
-    }
-    if (into && wanted.contains(OfScale))
-      return refuse() << "expected no gradient of a scale beside " << kIntoAttr << "; leave one out";
-    return success();
-  }
-
-  /// What attn.sdpa has and attn.sdpa_backward has not.
-  LogicalResult refuseOthers() {
-    if (sdpa.getAccumulate())
-      return refuse() << "expected attn.sdpa without accumulate, whose old outputs have gradients of their own; take "
-                      << "those of the new keys from out and lse of whole rows";
-    if (sdpa.getScoreWeight())
-      return refuse() << "expected scores that are products, found score_weight";
-    for (unsigned input : wanted.inputs)
-      if (isQuantised(getElementTypeOrSelf(getInput(sdpa, wanted, input).getType())))
-        return refuse() << "expected gradients of floats, found that of "
-                        << getElementTypeOrSelf(getInput(sdpa, wanted, input).getType()) << " asked for; leave it out";
-    return success();
   }
 
   func::ReturnOp getReturn() { return cast<func::ReturnOp>(function.getBody().front().getTerminator()); }
@@ -260,17 +190,6 @@ private:
   //===--------------------------------------------------------------------===//
   // Backward
   //===--------------------------------------------------------------------===//
-
-  /// Of the argument, or, where out is, in the type of the accumulation; that of a captured tensor is summed, and
-  /// returned, in the type of the accumulation, that of a scale as a tensor without dimensions.
-  Type getGradientType(unsigned input) {
-    if (input == OfScale)
-      return RankedTensorType::get({}, sdpa.getScaleValue().getType());
-    auto type = cast<RankedTensorType>(getView(getInput(sdpa, wanted, input)).root.getType());
-    return input < NumSdpaInputs && !wanted.inSumType
-               ? type
-               : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
-  }
 
   /// True for a destination of a result: it is no input of the backward pass.
   bool isDestination(BlockArgument argument) {
@@ -307,11 +226,11 @@ private:
       names.push_back((i < 3 ? "" : "d") + getResultName(place, defaultNames[i]));
     }
     for (unsigned input : wanted.inputs)
-      results.push_back(getGradientType(input));
+      results.push_back(getGradientType(sdpa, wanted, input));
     // One destination that is read, and all have a place in the order of the results.
     unsigned numRead = names.size();
     for (auto [i, input] : llvm::enumerate(wanted.inputs))
-      if (hasDestination(input)) {
+      if (wanted.hasDestination(input)) {
         types.push_back(results[i]);
         names.push_back(getGradientName(input));
       }
@@ -326,7 +245,7 @@ private:
     copyStrides(function, kept, backward, kept.size() + 3);
     for (auto [i, input] : llvm::enumerate(wanted.inputs)) {
       backward.setResultAttr(i, kNameAttr, b.getStringAttr(getGradientName(input)));
-      if (!hasDestination(input))
+      if (!wanted.hasDestination(input))
         continue;
       backward.removeArgAttr(numRead, kStridedAttr);
       wanted.destinations[input] = backward.getArgument(numRead++);
@@ -334,10 +253,8 @@ private:
     return backward;
   }
 
-  /// True for q, k and v where one of them is added to.
-  bool hasDestination(unsigned input) const { return input <= OfValue && llvm::is_contained(wanted.isAdded, true); }
   std::string getGradientName(unsigned input) {
-    return "d" + getName(cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root));
+    return "d" + getArgumentName(function, cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root));
   }
 
   LogicalResult buildBackward() {

@@ -17,21 +17,6 @@
 using namespace mlir;
 using namespace attn;
 
-Value attn::getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input) {
-  if (input >= NumSdpaInputs)
-    return wanted.captures[input - NumSdpaInputs];
-  switch (input) {
-  case OfQuery: return sdpa.getQuery();
-  case OfKey: return sdpa.getKey();
-  case OfValue: return sdpa.getValue();
-  case OfBias: return sdpa.getBias();
-  case OfSink: return sdpa.getSink();
-  case OfScale: return sdpa.getScaleValue();
-  case OfKeyScale: return sdpa.getKeyScale();
-  default: return sdpa.getValueScale();
-  }
-}
-
 SdpaOp attn::addRowStatistics(OpBuilder &b, SdpaOp sdpa) {
   if (sdpa.getMax() && sdpa.getLogSum())
     return sdpa;

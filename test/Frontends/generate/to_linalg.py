@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes test/Frontends/jax and test/Frontends/torch again, from jax_cases.py and torch_cases.py.
+"""Makes test/Frontends/jax and test/Frontends/torch again, from the cases of jax_*.py and torch_cases.py.
 
   python to_linalg.py [--numbers=FOLDER] {jax,torch} [CASE…]
 
@@ -12,6 +12,7 @@ become splats of 0.01, so that the files stay small; scripts/frontends.py gives 
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import subprocess
 import tempfile
@@ -123,6 +124,8 @@ def main() -> None:
         import jax
         from jax_cases import CASES
 
+        for name in ("jax_models", "jax_negatives"):
+            importlib.import_module(name)  # registers its cases
         version = f"jax {jax.__version__}"
     else:
         import torch

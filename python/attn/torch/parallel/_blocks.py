@@ -6,7 +6,7 @@ once, behind all blocks.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -31,6 +31,9 @@ class State(NamedTuple):
         return self.max + self.log_sum
 
 
+States = TypeVar("States", State, list[Tensor])
+
+
 class Kernels(NamedTuple):
     """What all calls have in common.
 
@@ -50,7 +53,7 @@ class Kernels(NamedTuple):
     def forward(
         self, q: Tensor, k: Tensor, v: Tensor, qs: Segment, ks: Segment, state: State | None = None
     ) -> State | None:
-        """The state of the rows of qs with the keys of ks: in place of what `state` was, where the kernel adds to it.
+        """The state of the rows of qs with the keys of ks, in place of what `state` was.
 
         None where there is no state, and the mask removes all keys.
         """
@@ -61,7 +64,8 @@ class Kernels(NamedTuple):
         is_whole = len(pieces) == 1 and pieces[0].rows == slice(0, qs[1]) and pieces[0].sums is None
         if state is not None and is_whole and sink is None and q.device.type == "cpu":
             return self._run(pieces[0], q, k, v, None, state)
-        return merge(state, self._forward(pieces, q, k, v, sink, qs))
+        found = self._forward(pieces, q, k, v, sink, qs)
+        return found if state is None else merge(state, found)
 
     def _forward(self, pieces: list[Piece], q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, qs: Segment) -> State:
         if len(pieces) == 1 and pieces[0].rows == slice(0, qs[1]):
@@ -192,27 +196,29 @@ def accumulation_type(q: Tensor) -> torch.dtype:
     return torch.float64 if q.dtype == torch.float64 else torch.float32
 
 
-def merge(a: State | None, b: State | None) -> State | None:
-    """The state of the keys of both.
+def merge(a: States, b: States) -> States:
+    """The state of the keys of both, (out, max, log_sum), in the place of the first; the second is scratch.
 
     With M the larger maximum and w = exp(max − M + log_sum) of each: out = Σ w·out / Σ w, log_sum = ln Σ w.
     """
-    if a is None or b is None:
-        return b if a is None else a
-    largest = torch.maximum(a.max, b.max)
+    (out, row_max, log_sum), (other, *terms) = a, b
+    largest = torch.maximum(row_max, terms[0])
     base = torch.where(largest == -torch.inf, 0.0, largest)
-    first, second = (torch.exp(x.max - base + x.log_sum) for x in (a, b))
+    first, second = (torch.exp(x - base + y) for x, y in ((row_max, log_sum), terms))
     total = first + second
     inverse = torch.where(total == 0, 0.0, 1 / total)
-    out = (first * inverse)[..., None] * a.out + (second * inverse)[..., None] * b.out
-    return State(out, largest, torch.log(total))
+    # Each product is rounded, then the sum: fused ones would depend on where a row lies.
+    out.mul_((first * inverse)[..., None]).add_(other.mul_((second * inverse)[..., None]))
+    row_max.copy_(largest)
+    torch.log(total, out=log_sum)
+    return a
 
 
 def add(a: list[Tensor] | None, b: list[Tensor] | None) -> list[Tensor] | None:
-    """The sums of gradients."""
+    """The sums of gradients, in the place of the first."""
     if a is None or b is None:
         return b if a is None else a
-    return [x + y for x, y in zip(a, b, strict=True)]
+    return [x.add_(y) for x, y in zip(a, b, strict=True)]
 
 
 def cut(x: Tensor, segments: Any) -> list[Tensor]:

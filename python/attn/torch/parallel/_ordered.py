@@ -66,7 +66,7 @@ def forward(
 ) -> _blocks.State:
     """The state of the rank's rows; `layout` has segments of one block, `stream` hands out keys."""
     calls = _pairs.Calls(kernels, layout.segments[group.rank], q)
-    tree = Tree(blocks, functools.partial(_pairs.joined, _pairs.merge))
+    tree = Tree(blocks, functools.partial(_pairs.joined, _blocks.merge))
     for theirs, k, v in _by_block(stream, layout):
         for columns, keys, values in zip(theirs, _blocks.cut(k, theirs), _blocks.cut(v, theirs), strict=True):
             tree.add(columns[0] // columns[1], calls.forward(keys, values, columns))
@@ -87,7 +87,7 @@ def backward(
     """dq, dk, dv of the rank's rows and keys; with a sink dsink, of all rows on the first rank and 0 on others."""
     mine = layout.segments[group.rank]
     calls = _pairs.Calls(kernels, mine, q, saved, dout, dlse)
-    dq = Tree(blocks, functools.partial(_pairs.joined, _pairs.add))
+    dq = Tree(blocks, functools.partial(_pairs.joined, _blocks.add))
     partial: dict[int, Tree] = {}  # by the block of keys: what these rows add, joined as far as the tree goes
     dsinks: dict[int, Tensor] = {}
     shapes: list[torch.Size] = []
@@ -98,7 +98,7 @@ def backward(
             column = columns[0] // columns[1]
             of_rows, of_keys, dsink = calls.backward(keys, values, columns)
             dq.add(column, of_rows)
-            tree = partial.setdefault(column, Tree(blocks, _pairs.add))
+            tree = partial.setdefault(column, Tree(blocks, _blocks.add))
             for segment, found in zip(mine, of_keys, strict=True):
                 tree.add(segment[0] // segment[1], found)
             if dsink is not None:
@@ -111,7 +111,7 @@ def _dsink(group: Group, layout: Layout, found: dict[int, Tensor], blocks: int) 
     """The sum over ranks is to be of the same bits, so one rank has all of it."""
     if not found:
         return []
-    tree = Tree(blocks, _pairs.add)
+    tree = Tree(blocks, _blocks.add)
     shards = group.all_gather(torch.stack([found[a // n] for a, n in layout.segments[group.rank]]))
     for segments, rows in zip(layout.segments, shards, strict=True):
         for (first, size), row in zip(segments, rows, strict=True):
@@ -149,7 +149,7 @@ def _sent_home(
     nodes = [[_nodes(kernels, layout, r, column, blocks) for column in numbers[group.rank]] for r in range(group.size)]
     sizes = [[each * sum(is_there for _, is_there in x) for x in found] for found in nodes]
     received = group.exchange(sent, [(sum(x),) for x in sizes])
-    trees = [Tree(blocks, _pairs.add) for _ in numbers[group.rank]]
+    trees = [Tree(blocks, _blocks.add) for _ in numbers[group.rank]]
     for r, flat in enumerate(received):
         counts = [shape.numel() for _ in range(sum(sizes[r]) // each) for shape in shapes]
         parts = iter(flat.split(counts) if counts else ())

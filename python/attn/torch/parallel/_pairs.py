@@ -134,28 +134,6 @@ def joined(join: Callable[..., Any], a: list[Part], b: list[Part]) -> list[Part]
     return found
 
 
-def merge(a: Values, b: Values) -> Values:
-    """The state of the keys of both, as `_blocks.merge` has it, in the place of the first; the second is scratch."""
-    (out, row_max, log_sum), (other, *terms) = a, b
-    largest = torch.maximum(row_max, terms[0])
-    base = torch.where(largest == -torch.inf, 0.0, largest)
-    first, second = (torch.exp(x - base + y) for x, y in ((row_max, log_sum), terms))
-    total = first + second
-    inverse = torch.where(total == 0, 0.0, 1 / total)
-    # Each product is rounded, then the sum: fused ones would depend on where a row lies.
-    out.mul_((first * inverse)[..., None]).add_(other.mul_((second * inverse)[..., None]))
-    row_max.copy_(largest)
-    torch.log(total, out=log_sum)
-    return a
-
-
-def add(a: Values | None, b: Values | None) -> Values | None:
-    """The sums of gradients, in the place of the first."""
-    if a is None or b is None:
-        return b if a is None else a
-    return [x.add_(y) for x, y in zip(a, b, strict=True)]
-
-
 def _between(parts: list[Part], first: int, last: int) -> Values:
     """The tensors of these blocks; none where they are not there."""
     for start, end, values in parts:
