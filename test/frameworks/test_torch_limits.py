@@ -106,9 +106,10 @@ def test_a_sequence_on_ranks_is_outside_of_graphs(mesh):
         return at.sharded_sdpa(q.sin(), q, q, is_causal=True).cos()
 
     x = draw(B, H, 8, D).float()
-    torch.testing.assert_close(torch.compile(call, backend="eager")(x), call(x))
     with pytest.raises(Exception, match=r"skip.*_run"):
         torch.compile(call, backend="eager", fullgraph=True)(x)
+    torch.compiler.reset()
+    torch.testing.assert_close(torch.compile(call, backend="eager")(x), call(x))
 
 
 @pytest.mark.parametrize("call", [at.sdpa, at.flex_attention])
