@@ -129,8 +129,23 @@ def jagged(lengths, heads, size):
     return torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True)
 
 
-@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"causal": "bottom_right", "window": (2, 1)}])
-def test_nested_tensors(options):
+def textbook(q, k, v, kept):
+    """out and lse of one sequence (H, S, D); rows without keys are 0."""
+    k, v = (x.repeat_interleave(HQ // HKV, 0) for x in (k, v))
+    scores = (q @ k.mT / D**0.5).masked_fill(~kept, -torch.inf)
+    empty = ~kept.any(-1, keepdim=True)
+    return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0) @ v, scores.detach().logsumexp(-1)
+
+
+NESTED = [
+    ({}, lambda i, j, offset: j >= 0 * i),
+    ({"is_causal": True}, lambda i, j, offset: j <= i),
+    ({"causal": "bottom_right", "window": (2, 1)}, lambda i, j, offset: (j <= i + offset) & (j >= i + offset - 2)),
+]
+
+
+@pytest.mark.parametrize(("options", "keeps"), NESTED, ids=["plain", "causal", "window"])
+def test_nested_tensors(options, keeps):
     q, k, v = jagged([5, 2, 7], HQ, D), jagged([7, 4, 2], HKV, D), None
     v = torch.nested.nested_tensor_from_jagged(
         torch.randn(13, HKV, DV, dtype=torch.float64), k.offsets()
@@ -140,9 +155,11 @@ def test_nested_tensors(options):
     assert out.transpose(1, 2).shape[:3] == q.shape[:3]
     total = []
     for n, parts in enumerate(zip(*(x.unbind() for x in (q, k, v)), strict=True)):
-        part, rows = at.sdpa(*(x.transpose(0, 1)[None] for x in parts), enable_gqa=True, return_lse=True, **options)
-        torch.testing.assert_close(out.unbind()[n], part[0])
-        torch.testing.assert_close(lse.unbind()[n], rows[0])
+        sq, sk = (len(x) for x in parts[:2])
+        kept = keeps(torch.arange(sq)[:, None], torch.arange(sk), sk - sq)
+        part, rows = textbook(*(x.transpose(0, 1) for x in parts), kept)
+        torch.testing.assert_close(out.unbind()[n], part)
+        torch.testing.assert_close(lse.unbind()[n], rows)
         total.append(part.sin().sum())
     expected = torch.autograd.grad(sum(total), [q, k, v])
     for x, y in zip(torch.autograd.grad(out.values().sin().sum(), [q, k, v]), expected, strict=True):
