@@ -56,7 +56,7 @@ def assert_close(found, expected, low=None):
 
 
 # Each shape with both types, and with and without a mask; all four of what kernels treat in a way of their own.
-WHOLE = ("113x203", "one query", "no keys", "no queries", "no batch")
+WHOLE = ("113x203", "one query", "no keys", "no queries")
 CALLS = [
     (shape, is_causal, dtype)
     for shape in SHAPES
