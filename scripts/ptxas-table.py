@@ -141,8 +141,12 @@ def compile_ptx(attnc: Path, line: str, target: str, folder: Path) -> tuple[Path
 def measure(attnc: Path, ptxas: str, line: str, target: str) -> list[Row]:
     """The rows of a line, a kernel each."""
     with tempfile.TemporaryDirectory() as name:
-        ptx, launches = compile_ptx(attnc, line, target, Path(name))
-        done = call(ptxas, "-v", f"-arch={target}", ptx, "-o", Path(name) / "k.cubin")
+        return assemble(ptxas, line, target, *compile_ptx(attnc, line, target, Path(name)))
+
+
+def assemble(ptxas: str, line: str, target: str, ptx: Path, launches: list[dict]) -> list[Row]:
+    """The rows of the PTX of a line."""
+    done = call(ptxas, "-v", f"-arch={target}", ptx, "-o", ptx.with_suffix(".cubin"))
     sections = re.split(r"Compiling entry function '", done.stdout + done.stderr)[1:]
     said = {text.split("'")[0]: text for text in sections}
     rows = {}
@@ -274,13 +278,14 @@ def count_bytes_in_flight(attnc: Path, ptxas: str, line: str, target: str) -> In
     Pages and converted rows have K and V of one step alone.
     """
     with tempfile.TemporaryDirectory() as name:
-        _, launches = compile_ptx(attnc, line, target, Path(name))
+        ptx, launches = compile_ptx(attnc, line, target, Path(name))
+        rows = assemble(ptxas, line, target, ptx, launches)
     steps = call(attnc, f"--problem={line}", f"--target={target}", "--stop-after=steps", "-o", "-").stdout
     schedule = re.search(r"attn\.schedule = (#attn\.block<[^>]*>)", steps)[1]
     stages = read_number(schedule, r"stages = (\d+)") or 1
     tile = read_number(schedule, r"key_tile = (\d+)") * read_number(line, r" d(\d+)") * (1 if "kv=" in line else 2)
     tiles = 2 if "attn.gather_pages" in steps or "kv=" in line else 2 * stages - 1
-    row = next(row for row in measure(attnc, ptxas, line, target) if row.kernel == launches[0]["kernel"])
+    row = next(row for row in rows if row.kernel == launches[0]["kernel"])
     return InFlight(tiles * tile, min(launches[0]["grid"][0] / MULTIPROCESSORS[target], row.blocks), row.blocks)
 
 

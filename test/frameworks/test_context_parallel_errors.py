@@ -89,7 +89,7 @@ def dying(rank, folder, at, method):
 
 @pytest.mark.parametrize(("at", "method"), [("forward", "allgather"), ("backward", "ring")])
 def test_a_rank_that_dies_is_an_error_of_the_other(tmp_path, at, method):
-    mp.spawn(dying, (tmp_path, at, method), 2, join=False)
+    mp.start_processes(dying, (tmp_path, at, method), 2, join=False, start_method=ranks.START)
     deadline = time.monotonic() + 5 * TIMEOUT
     while not (tmp_path / "found").exists() and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -46,11 +46,17 @@ def inputs():
 
 
 def runs_of(case, count):
-    """The layouts and schemes: all of them where the cases differ, one of each elsewhere."""
+    """The layouts and schemes: all of them where words come together, on 4 ranks those where one alone differs.
+
+    Each form of a kernel is compiled, which is most of the time of this file; fewer ranks have other blocks. Those of
+    "contiguous" are longer than a chunk, those of "zigzag" shorter.
+    """
+    if case not in ("prefix", "all"):
+        longer = [("contiguous", "ring")] if "chunk" in case else []
+        return [*longer, ("zigzag", "allgather"), ("zigzag", "ring")] if count == 4 else []
     if count == 1:
         return [("zigzag", "ordered"), ("zigzag", "ring")]
-    names = SCHEMES if case in ("prefix", "all") else ("allgather", "ring")
-    return [(x, y) for x in LAYOUTS for y in names if x == "zigzag" or y == "ring"]
+    return [(x, y) for x in LAYOUTS for y in SCHEMES if x == "zigzag" or y == "ring"]
 
 
 def on_ranks(rank, count):

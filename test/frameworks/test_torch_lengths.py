@@ -53,8 +53,11 @@ def expected(inputs, options):
     return attn.reference.sdpa(*(x.detach().numpy() for x in inputs), **options)
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("make", [draw, views])
+# Of views with arrays whose sizes follow; other options count positions, which strides do not change.
+CALLS = [*((draw, x) for x in OPTIONS), *((views, x) for x in ("plain", "mask", "bias"))]
+
+
+@pytest.mark.parametrize(("make", "option"), CALLS)
 def test_lengths_share_kernels(make, option, made):
     for lengths in LENGTHS:
         inputs, options = make(*lengths), OPTIONS[option](*lengths)

@@ -99,6 +99,19 @@ def test_context_parallel_is_refused(mesh, is_compiled):
     torch.testing.assert_close(call(*tensors), expected)
 
 
+def test_a_sequence_on_ranks_is_outside_of_graphs(mesh):
+    """Also in a graph that is compiled before the first call."""
+
+    def call(q):
+        return at.sharded_sdpa(q.sin(), q, q, is_causal=True).cos()
+
+    x = draw(B, H, 8, D).float()
+    with pytest.raises(Exception, match=r"skip.*_run"):
+        torch.compile(call, backend="eager", fullgraph=True)(x)
+    torch.compiler.reset()
+    torch.testing.assert_close(torch.compile(call, backend="eager")(x), call(x))
+
+
 @pytest.mark.parametrize("call", [at.sdpa, at.flex_attention])
 def test_distributed_rows_and_keys_are_refused(mesh, call):
     from torch.distributed.tensor import Shard, distribute_tensor

@@ -35,9 +35,9 @@ def draw(heads=8):
 def train(tensors):
     attn.torch.sdpa(*tensors, is_causal=True).sum().backward()
 
-attn.set_cache(enabled=False)
+attn.set_cache(**CACHE)
 attn.set_num_threads(1)
-train(draw())  # compiles: the compiler may have threads
+train(draw())  # compiles, unless a program before has: the compiler may have threads
 train(draw(1))
 attn.set_num_threads(0)
 torch.set_num_threads(4)
@@ -129,15 +129,21 @@ assert os.waitpid(child, 0)[1] == 0
 }
 
 
-def run(order, program):
-    subprocess.run([sys.executable, "-c", ORDERS[order] + COMMON + PROGRAMS[program]], timeout=300, check=True)
+def run(order, program, **cache):
+    code = f"CACHE = {cache}\n" + ORDERS[order] + COMMON + PROGRAMS[program]
+    subprocess.run([sys.executable, "-c", code], timeout=300, check=True)
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_one_pool_of_threads(order):
-    run(order, "no thread is made")
+    run(order, "no thread is made", enabled=False)
 
 
 @pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "no thread is made"])
-def test_on_the_pool_of_torch(program):
-    run("torch, attn", program)
+def test_on_the_pool_of_torch(kernels, program):
+    run("torch, attn", program, directory=kernels)

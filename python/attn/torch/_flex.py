@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn.attention.flex_attention import BlockMask, noop_mask
 
 from attn.torch._sdpa import sdpa
 
-# What a part of a block mask has for a function.
-SLICED = getattr(torch.nn.attention.flex_attention, "_sliced_mask_mod_error", None)
+if TYPE_CHECKING:  # it imports sympy; functions below import it when they are called
+    from torch.nn.attention.flex_attention import BlockMask
 
 
 def flex_attention(
@@ -46,6 +45,8 @@ def flex_attention(
     Raises:
       TypeError, ValueError: as `sdpa`; or a block mask is of other sizes, or a part of another, or beside a mask_mod.
     """
+    from torch.nn.attention.flex_attention import BlockMask
+
     if isinstance(mask_mod, BlockMask):
         mask_mod, given = None, mask_mod
     else:
@@ -74,6 +75,8 @@ def flex_attention(
 
 def _function_of(block_mask: BlockMask, query: torch.Tensor, key: torch.Tensor) -> Any:
     """The mask_mod that means what a block mask does."""
+    from torch.nn.attention import flex_attention as flex
+
     sizes = (query.shape[-2], key.shape[-2])
     if tuple(block_mask.seq_lengths) != sizes:
         raise ValueError(
@@ -81,12 +84,12 @@ def _function_of(block_mask: BlockMask, query: torch.Tensor, key: torch.Tensor) 
             f"and {block_mask.seq_lengths[1]}; make it anew by create_block_mask"
         )
     mask_mod = block_mask.mask_mod
-    if mask_mod is SLICED:
+    if mask_mod is getattr(flex, "_sliced_mask_mod_error", None):  # the function of a part
         raise TypeError(
             "expected a block_mask with its function, found a part of another, which has none; write "
             "part.mask_mod = …, a function of positions in the part"
         )
-    if mask_mod is not None and mask_mod is not noop_mask:
+    if mask_mod is not None and mask_mod is not flex.noop_mask:
         return mask_mod
     # The blocks alone say what is kept: (1 or B, 1 or Hq, blocks of queries, blocks of keys).
     rows, columns = block_mask.BLOCK_SIZE

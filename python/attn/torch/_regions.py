@@ -41,6 +41,12 @@ class _Reads(TorchFunctionMode):
         return function(*arguments, **(keywords or {}))
 
 
+def _assume_constant_result(function: Any) -> Any:
+    """`torch.compiler.assume_constant_result`, which would import the compiler, 1.5 s, before anything is compiled."""
+    function._dynamo_marked_constant = True
+    return function
+
+
 def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, str, list[torch.Tensor]]:
     """The text of both functions, the names of what they capture, with "," between, and these tensors, in this order.
 
@@ -80,27 +86,27 @@ def _as_read(x: torch.Tensor, is_wanted: bool, is_of_graph: bool, sums: torch.dt
     return x.contiguous() if x.dtype == torch.bool else x.to(torch.int64 if is_wide else torch.int32).contiguous()
 
 
-@torch.compiler.assume_constant_result
+@_assume_constant_result
 def _text(*pieces: Any) -> str:
     return _of_pieces(*pieces).regions.text
 
 
-@torch.compiler.assume_constant_result
+@_assume_constant_result
 def _names(*pieces: Any) -> str:
     return ",".join(_of_pieces(*pieces).regions.names)
 
 
-@torch.compiler.assume_constant_result
+@_assume_constant_result
 def _wanted(*pieces: Any) -> list[bool]:
     return _of_pieces(*pieces).wanted
 
 
-@torch.compiler.assume_constant_result
+@_assume_constant_result
 def _numbers(*pieces: Any) -> list[int]:
     return _of_pieces(*pieces).numbers
 
 
-@torch.compiler.assume_constant_result
+@_assume_constant_result
 def _tensor(place: int, *pieces: Any) -> torch.Tensor:
     return _of_pieces(*pieces).tensors[place]
 

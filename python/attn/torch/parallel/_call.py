@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any, NamedTuple
 
 import torch
@@ -140,11 +141,21 @@ def sharded_sdpa(
     return run(chosen, query, key, value, options | {"enable_gqa": enable_gqa}, return_lse)
 
 
-@torch.compiler.disable
 def run(
     chosen: Settings, query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any], return_lse: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The call with the keywords of `attn.torch.sdpa`."""
+    """The call with the keywords of `attn.torch.sdpa`; it is not compiled.
+
+    Where nothing has imported PyTorch's compiler, which takes 1.5 s, this does not either.
+    """
+    is_compiler_there = torch.compiler.is_compiling() or "torch._dynamo" in sys.modules
+    function = _run_eagerly if is_compiler_there else _run
+    return function(chosen, query, key, value, options, return_lse)
+
+
+def _run(
+    chosen: Settings, query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any], return_lse: bool
+) -> Tensor | tuple[Tensor, Tensor]:
     group = Group(chosen.given)
     plan, error = None, None
     sink = options.get("sink")
@@ -165,6 +176,10 @@ def run(
             positions = _positions.positions_of(group, plan.layout, options, query.device)
             out, lse = _Sharded.apply(plan, positions, query, key, value, sink)
     return (out, lse) if return_lse else out
+
+
+# As torch.compiler.disable, which would import the compiler here.
+_run_eagerly = torch._disable_dynamo(_run)
 
 
 def _autocast(*tensors: Tensor) -> list[Tensor]:
