@@ -9,7 +9,6 @@
 #include "llvm/Support/Format.h"
 #include <cmath>
 #include <limits>
-#include <set>
 
 using namespace llvm;
 using namespace attn;
@@ -97,10 +96,15 @@ public:
     sum += error;
     squares += error * error;
     sumOfRow += error;
-    references.insert(float(reference));
+    references.push_back(float(reference));
   }
   /// Equal numbers are rounded alike: their errors are one error.
-  bool sayMuch() const { return count >= kFewestNumbers && 2 * int64_t(references.size()) >= count; }
+  bool sayMuch() {
+    if (count < kFewestNumbers)
+      return false;
+    sort(references);
+    return 2 * (std::unique(references.begin(), references.end()) - references.begin()) >= count;
+  }
   double getMean() const { return sum / count; }
   /// Of independent errors.
   double getStandardError() const { return std::sqrt(std::max(squares / count - getMean() * getMean(), 0.0) / count); }
@@ -126,7 +130,7 @@ private:
 
   int64_t count = 0, rows = 0, ofRow = 0, lastRow = -1;
   double sum = 0, squares = 0, sumOfRow = 0, rowSquares = 0, rowProducts = 0, countSquares = 0;
-  std::set<float> references;
+  std::vector<float> references; ///< one for each number
 };
 
 /// The mean of (out − ref) / ref and its standard error: by the group of a warp's rows and of columns, by column; of

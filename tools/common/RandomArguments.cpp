@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Driver.h"
-#include "llvm/ADT/APFloat.h"
+#include "NormalNumbers.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <numeric>
@@ -39,27 +39,6 @@ static constexpr double kUniformScore = 1e30;
 /// float8_e5m2 up to 7, as of all its codes most are far below the largest.
 static constexpr int64_t kMaxInt8 = 127;
 static constexpr unsigned kMaxFloat8 = 0x7e, kMaxE5M2 = 0x47, kFloat8Sign = 0x80;
-
-static const fltSemantics &getSemantics(NpyType type) {
-  switch (type) {
-  case NpyType::BFloat16: return APFloat::BFloat();
-  case NpyType::Float8E4M3FN: return APFloat::Float8E4M3FN();
-  case NpyType::Float8E5M2: return APFloat::Float8E5M2();
-  default: return APFloat::IEEEhalf();
-  }
-}
-
-uint16_t driver::toNarrowFloat(NpyType type, double value) {
-  APFloat number(value);
-  bool losesInfo;
-  number.convert(getSemantics(type), APFloat::rmNearestTiesToEven, &losesInfo);
-  return number.bitcastToAPInt().getZExtValue();
-}
-
-double driver::fromNarrowFloat(NpyType type, uint16_t bits) {
-  const fltSemantics &semantics = getSemantics(type);
-  return APFloat(semantics, APInt(APFloat::getSizeInBits(semantics), bits)).convertToDouble();
-}
 
 int64_t driver::readInteger(const NpyArray &array, int64_t index) {
   switch (array.type) {
@@ -139,7 +118,7 @@ private:
   }
 
   template <typename T> void fillNormal(NpyArray &array, double deviation) {
-    std::normal_distribution<T> distribution(0, static_cast<T>(deviation));
+    NormalNumbers<T> distribution(static_cast<T>(deviation));
     for (T &element : MutableArrayRef(reinterpret_cast<T *>(array.data), getNumElements(array.shape)))
       element = distribution(generator);
   }
@@ -154,7 +133,7 @@ private:
     case NpyType::Float64: return fillNormal<double>(array, getDeviation(argument, array));
     case NpyType::Float16:
     case NpyType::BFloat16: {
-      std::normal_distribution<double> distribution(0, getDeviation(argument, array));
+      NormalNumbers<double> distribution(getDeviation(argument, array));
       for (uint16_t &element : MutableArrayRef(reinterpret_cast<uint16_t *>(array.data), getNumElements(array.shape)))
         element = toNarrowFloat(array.type, distribution(generator));
       return;
