@@ -96,7 +96,9 @@ class FakeArray:
             assert device == self.device
             return FakeArray(self.driver, shape, dtype)
 
-        return SimpleNamespace(empty=empty, float32=np.float32, uint8=np.uint8, bfloat16=ml_dtypes.bfloat16)
+        return SimpleNamespace(
+            empty=empty, float16=np.float16, float32=np.float32, uint8=np.uint8, bfloat16=ml_dtypes.bfloat16
+        )
 
 
 class Interface:

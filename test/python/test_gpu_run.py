@@ -1,5 +1,9 @@
-"""attnc run --check in the emulator, of what the lines of test_gpu_emulated.py do not reach: one group a property."""
+"""In the emulator, what the lines of test_gpu_emulated.py do not reach: one group a property.
 
+attnc run --check where inputs are random; Python, which compiles a kernel once, where many inputs are of one kernel.
+"""
+
+import functools
 import re
 import subprocess
 
@@ -7,8 +11,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import attn
 import clock
 from attn import reference
+from fake_cuda import Driver, FakeArray
 from paths import ATTNC
 
 DRIVER = ATTNC.parents[1] / "lib" / "libcuda_emulator.so"
@@ -56,27 +62,30 @@ def test_states_of_two_decode_kernels():
     )
 
 
-def call(folder, line: str, *inputs: np.ndarray, outputs: int = 1) -> list[np.ndarray]:
+@pytest.fixture(scope="module")
+def driver():
+    return Driver()
+
+
+@functools.cache
+def compiled(line: str) -> attn.Kernel:
+    """Many inputs are of one kernel."""
+    return attn.compile(line, target="sm_80", fail_on_fallback=True, cache=False)
+
+
+def call(driver: Driver, line: str, *inputs: np.ndarray) -> list[np.ndarray]:
     """The outputs of a problem on these inputs, in f64."""
-    words = []
-    for i, x in enumerate(inputs):
-        path = folder / f"{i}.npy"
-        np.save(path, x.view("V2") if x.dtype == ml_dtypes.bfloat16 else x)
-        words.append(f"--input={path}")
-    paths = [folder / f"out{i}.npy" for i in range(outputs)]
-    command = [ATTNC, "run", f"--problem={line}", *words, *(f"--output={path}" for path in paths)]
-    subprocess.run([*command, "--target=sm_80", f"--cuda-driver={DRIVER}"], check=True, timeout=clock.NO_END)
-    found = [np.load(path) for path in paths]
-    return [(x.view(ml_dtypes.bfloat16) if x.dtype.kind == "V" else x).astype(np.float64) for x in found]
+    found = compiled(line)(*(FakeArray.of(driver, x) for x in inputs))
+    return [x.numpy().astype(np.float64) for x in (found if isinstance(found, tuple) else (found,))]
 
 
 @pytest.mark.parametrize("offset", [2**31 - 1, 2**31 - 20, 2**30, -(2**30), 1 - 2**31])
 @pytest.mark.parametrize("window", [None, (5, 0), (2**31 - 1, 0)])
-def test_offsets_beyond_all_keys(offset, window, tmp_path):
+def test_offsets_beyond_all_keys(offset, window, driver):
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 1, rows, 16)).astype(np.float32) for rows in (70, 40, 40))
     line = "b1 hq1 sq70 sk40 d16 f32 causal=offset" + (f" window={window[0]},{window[1]}" if window else "")
-    (out,) = call(tmp_path, line, q, k, v, np.array([offset], np.int32))
+    (out,) = call(driver, line, q, k, v, np.array([offset], np.int32))
     expected = reference.sdpa(q, k, v, causal=[offset], window=window)
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
 
@@ -84,7 +93,7 @@ def test_offsets_beyond_all_keys(offset, window, tmp_path):
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize("magnitude", [1e4, 1e12])
 @pytest.mark.parametrize("words", ["", "scale=0.7 sink kv_lengths"])
-def test_large_scores(type_, magnitude, words, tmp_path):
+def test_large_scores(type_, magnitude, words, driver):
     rng = np.random.default_rng(0)
     dtype = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}[type_]
     factor = min(magnitude**0.5, 1e4) if type_ == "f16" else magnitude**0.5
@@ -96,7 +105,7 @@ def test_large_scores(type_, magnitude, words, tmp_path):
     options = {}
     if words:
         options = {"sink": np.array([1e6, 0], np.float32), "kv_lengths": np.array([149], np.int32)}
-    out, lse = call(tmp_path, f"b1 hq2 sq17 sk150 d64 {type_} out=lse {words}", *inputs, *options.values(), outputs=2)
+    out, lse = call(driver, f"b1 hq2 sq17 sk150 d64 {type_} out=lse {words}", *inputs, *options.values())
     options |= {"scale": 0.7} if words else {}
     expected, expected_lse = reference.sdpa(*inputs, return_lse=True, **options)
     # What a score of 24 bits leaves open.
@@ -236,14 +245,14 @@ def test_numbers_without_code_are_refused(type_, widen, narrow):
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("rows", [70, 1])
-def test_values_up_to_the_bound(dtype, rows, tmp_path):
+def test_values_up_to_the_bound(dtype, rows, driver):
     """The largest number over the number of keys, as docs/Semantics.md has it: it is divided by the sum last."""
     keys, largest = 200, float(ml_dtypes.finfo(dtype).max)
     rng = np.random.default_rng(3)
     q, k = (rng.standard_normal((1, 1, n, 64)).astype(dtype) for n in (rows, keys))
     v = (0.99 * largest / keys * rng.choice([-1, 1], (1, 1, keys, 64))).astype(dtype)
     line = f"sq{rows} sk{keys} d64 {'f32' if dtype == np.float32 else 'bf16'}"
-    (out,) = call(tmp_path, line, q, k, v)
+    (out,) = call(driver, line, q, k, v)
     size = float(np.abs(v.astype(np.float64)).max())
     exact = reference.sdpa(*(x.astype(np.float64) for x in (q, k)), v.astype(np.float64) / size)
     bound = 1e-5 if dtype == np.float32 else 0.012
