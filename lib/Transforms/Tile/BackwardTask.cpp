@@ -201,11 +201,7 @@ static TileState createMappedStep(OpBuilder &b, const TaskShape &s, const KeyTil
 
 /// The start of the tile of the map that `first` lies in, or `first` where there is no map.
 static Value alignToMap(OpBuilder &b, const TaskShape &s, Value first, int64_t size) {
-  if (!s.blockMap.kinds)
-    return first;
-  return toValue(b, s.loc,
-                 affine::makeComposedFoldedAffineApply(b, s.loc, b.getAffineDimExpr(0).floorDiv(size) * size,
-                                                       {OpFoldResult(first)}));
+  return s.blockMap.kinds ? roundDown(b, s.loc, first, size) : first;
 }
 
 /// The query tiles that the key tile visits.

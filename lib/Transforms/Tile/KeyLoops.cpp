@@ -86,11 +86,9 @@ static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePo
   } else {
     Value length = subtract(b, loc, upper, lower);
     length = max(b, loc, length, index(b, loc, 0));
-    AffineExpr count = b.getAffineDimExpr(0);
-    whole =
-        affine::makeComposedAffineApply(b, loc, count.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(length)})
-            .getResult();
-    end = add(b, loc, lower, toValue(b, loc, whole));
+    length = roundDown(b, loc, length, getKeyTile(s));
+    whole = length;
+    end = add(b, loc, lower, length);
   }
   if (s.numSegments > 1 && !isPartial)
     return createSegmentedTiles(b, s, at, query, lower, whole, state);
@@ -121,7 +119,7 @@ static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TileP
                                    ValueRange query, Value lower, Value upper, TileState state) {
   Location loc = s.step.getLoc();
   AffineExpr dim = b.getAffineDimExpr(0);
-  lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
+  lower = roundDown(b, loc, lower, getKeyTile(s));
   return createLoop(b, loc, lower, upper, getKeyTile(s), state, [&](Value key, TileState carried) {
     Value keyTileIndex = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)), {OpFoldResult(key)});
     Value kind = getKindOfTile(b, loc, blockMap, at, at.tile, keyTileIndex);

@@ -107,6 +107,10 @@ Value attn::divideUp(OpBuilder &b, Location loc, Value x, Value y) {
 Value attn::remainder(OpBuilder &b, Location loc, Value x, Value y) {
   return b.createOrFold<arith::RemSIOp>(loc, x, y);
 }
+Value attn::roundDown(OpBuilder &b, Location loc, Value x, int64_t size) {
+  AffineExpr rounded = b.getAffineDimExpr(0).floorDiv(size) * size;
+  return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, rounded, {OpFoldResult(x)}));
+}
 Value attn::max(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
 Value attn::min(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
 

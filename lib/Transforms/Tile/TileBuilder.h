@@ -281,6 +281,8 @@ mlir::Value multiply(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir
 mlir::Value divide(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value divideUp(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value remainder(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+/// The largest multiple of `size` that is no larger.
+mlir::Value roundDown(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t size);
 mlir::Value max(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value min(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 /// min(max(upper - lower, 0), largest)
