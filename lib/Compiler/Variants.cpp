@@ -47,7 +47,14 @@ static constexpr StringLiteral kNeverUsedByArm[] = {
     "sel2", "sha2",    "sm4",   "spe",     "spe-eef", "specres2", "specrestrict", "ssbs",  "tlb-rmi",  "tracev8.4",
     "trbe", "uaops",   "vh",    "wfxt",    "xs"};
 
-/// Features of 64-bit Arm in the numbering of its runtime's table, and whether Windows has a number for them.
+/// Features of x86-64 in the numbering of its runtime's table, which that of this process need not be.
+static constexpr StringLiteral kX86Features[] = {
+#define FEATURE(name, leaf, subleaf, reg, bit, state) name,
+#include "../../runtime/ProcessorFeatures.inc"
+#undef FEATURE
+};
+
+/// The same of 64-bit Arm, and whether Windows has a number for them.
 static constexpr std::pair<StringLiteral, bool> kArmFeatures[] = {
 #define FEATURE(name, place, bit, apple, windows) {name, windows != 0},
 #include "../../runtime/ArmFeatures.inc"
@@ -56,8 +63,10 @@ static constexpr std::pair<StringLiteral, bool> kArmFeatures[] = {
 
 /// The bit of a feature, as attn_find_feature in the runtime of the target's architecture has it; -1 if there is none.
 static int32_t findFeature(const TargetInfo &target, StringRef name) {
-  if (!target.isArm())
-    return attn_find_feature(name.str().c_str());
+  if (!target.isArm()) {
+    const auto *found = find(kX86Features, name);
+    return found == std::end(kX86Features) ? -1 : found - kX86Features;
+  }
   const auto *found = find_if(kArmFeatures, [&](const auto &feature) { return feature.first == name; });
   if (found == std::end(kArmFeatures) || (Triple(target.triple).isOSWindows() && !found->second))
     return -1;

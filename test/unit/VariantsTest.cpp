@@ -18,9 +18,20 @@ std::vector<Variant> getList(llvm::StringRef names) {
   return variants ? *variants : std::vector<Variant>();
 }
 
-bool needs(const Variant &variant, const char *feature) {
-  int32_t bit = attn_find_feature(feature);
-  EXPECT_GE(bit, 0) << feature;
+constexpr const char *kX86Features[] = {
+#define FEATURE(name, leaf, subleaf, reg, bit, state) name,
+#include "../../runtime/ProcessorFeatures.inc"
+#undef FEATURE
+};
+
+/// Of an x86-64 variant, on any machine.
+bool needs(const Variant &variant, llvm::StringRef feature) {
+  const auto *found = llvm::find(kX86Features, feature);
+  int32_t bit = found == std::end(kX86Features) ? -1 : found - kX86Features;
+  EXPECT_GE(bit, 0) << feature.str();
+#if defined(__x86_64__)
+  EXPECT_EQ(bit, attn_find_feature(feature.str().c_str())) << feature.str();
+#endif
   return bit >= 0 && (variant.features[bit / 64] >> bit % 64 & 1);
 }
 
