@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # test-arm.sh [ARGUMENT…]: attn on 64-bit Arm, by qemu-aarch64. Builds it (scripts/cross-arm.sh) and its wheel for Arm
-# (scripts/wheel.sh --arm), installs that in build/arm64/site beside NumPy and pytest of aarch64, and runs GoogleTest's tests,
-# attnc, and of pytest's those that start no program, GPU kernels on the emulated driver among them; or `pytest ARGUMENT…`.
+# (scripts/wheel.sh --arm) and installs that in build/arm64/site beside NumPy and pytest of aarch64. Then it runs
+# GoogleTest's tests; attnc, whose code is to be that of this machine's; kernels of the wheel; and those tests of pytest that
+# start no program, GPU kernels on the emulated driver among them. With arguments it runs `pytest ARGUMENT…` alone.
 # Half an hour on two cores, of which the first build is a third.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$PWD/build/arm64
 site=$folder/site
+host_attnc=$PWD/build/release/bin/attnc
 tests=(backward_captures dynamic foreign nesting positions scale strided unfused wide_results)
 
 scripts/cross-arm.sh attn_product attn_unit_tests attn_compiler_tests attn_capi_tests cuda_emulator
@@ -36,6 +38,16 @@ arm() {
 if [[ $# -eq 0 ]]; then
   for kind in unit capi compiler; do
     arm "build/release/bin/attn_${kind}_tests" --gtest_brief=1
+  done
+  # The code is that of attnc on this machine.
+  for target in neoverse-v2 x86-64-v4 x86-64-v2,x86-64-v3 sm_90a; do
+    options=(--problem="hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right out=lse" --target="$target" --emit=obj)
+    if [[ $target == sm_* ]]; then
+      options[2]=--emit=ptx
+    fi
+    "$host_attnc" "${options[@]}" -o here
+    arm build/release/bin/attnc "${options[@]}" -o there
+    cmp here there
   done
   arm "$folder/root/usr/bin/python3" -m attn run --problem="b2 hq4 sq33 d16 causal=top_left" --check
   arm "$folder/root/usr/bin/python3" test/package/use_wheel.py "$site"
