@@ -19,7 +19,7 @@ done
 folder=build/arm
 mkdir -p "$folder/include/dlpack"
 cp /usr/include/dlpack/dlpack.h "$folder/include/dlpack/"
-# Not those for GPUs: no target has an Arm processor as the host of one.
+# Not those for GPUs: what attnc of this machine makes for one has this machine's architecture as its host.
 sources=(CheckArguments Library ParallelFor ProcessThreads Processor)
 flags=(-std=gnu11 -O2 -fPIC -fopenmp -Wall -Wextra -Iinclude "-I$folder/include")
 objects=()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cross-arm.sh [TARGET…]: builds the project for 64-bit Arm Linux on this machine, in build/arm64:
 #   root/   Debian's arm64 packages of LLVM, MLIR, OpenMP and Python (2.4 GB), unpacked, not installed
-#   cmake/  the build, of attn_product or of these targets of ninja, without tests
+#   cmake/  the build, of attn_product or of these targets of ninja
 # Each step is skipped where it is done already. scripts/setup.sh --arm installs what it needs beside the compilers: qemu.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -49,6 +49,9 @@ if [[ $# -eq 0 ]]; then
     arm build/release/bin/attnc "${options[@]}" -o there
     cmp here there
   done
+  # Each kind of product has a ceiling there.
+  arm build/release/bin/attnc bench --ceilings --threads=1 | tee ceilings
+  grep -q '^bf16 dot, 1 thread: ' ceilings
   arm "$folder/root/usr/bin/python3" -m attn run --problem="b2 hq4 sq33 d16 causal=top_left" --check
   arm "$folder/root/usr/bin/python3" test/package/use_wheel.py "$site"
   set -- "${tests[@]/#/test/python/test_}"
