@@ -7,6 +7,7 @@
 #include "Formula.h"
 #include "attn/IR/CaptureParts.h"
 #include "attn/IR/Derivative.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,7 +29,8 @@ public:
   FailureOr<Values> build() {
     Value scaleValue = op.getScaleValue();
     FloatAttr scale = scaleValue ? FloatAttr() : getStaticScale(op);
-    if (!scale && !scaleValue)
+    if ((!scale && !scaleValue) || failed(checkWordsKept(op, BackwardStepOp::getOperationName(),
+                                                         /*expanded=*/{Word::dropout_p, Word::softcap})))
       return failure();
     if (scaleValue)
       scaleValue = convertFloat(b, loc, scaleValue, type);

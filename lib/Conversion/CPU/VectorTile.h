@@ -266,7 +266,9 @@ public:
   mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   /// Times the scale.
   mlir::Value scale(mlir::Value raw);
-  /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks.
+  /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks. They
+  /// are all of it where hasThreeParts.
+  bool hasThreeParts() const { return functions.hasThreeParts(); }
   mlir::Value modify(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   Values cap(mlir::ValueRange scores);
   mlir::Value remove(mlir::Value score, mlir::Value key, unsigned v, mlir::Value mask = {});
