@@ -200,6 +200,8 @@ def paged_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `attn.paged_sdpa`.
     """
+    if words:
+        _signatures.words("attn.torch.paged_sdpa", paged_sdpa, words)
     has_functions = score_mod is not None or mask_mod is not None
     if dynamic is True and cu_seqlens_q is not None and not has_functions:
         tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
@@ -210,8 +212,6 @@ def paged_sdpa(
         if made is not None:
             return made
     _context.check(q, k_cache, v_cache, sink)
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
     table, lengths = _integers(block_table, q), _integers(kv_lengths, q)

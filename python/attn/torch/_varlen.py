@@ -210,9 +210,9 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `sdpa`.
     """
+    if words:
+        _signatures.words("attn.torch.varlen_sdpa", varlen_sdpa, words)
     _context.check(q, k, v, sink)
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords("attn.torch.varlen_sdpa", words, _signatures.known(varlen_sdpa))
     if _active.stack:
         options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
         options |= {"return_max": return_max, **words}
