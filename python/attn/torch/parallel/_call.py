@@ -126,7 +126,7 @@ def sharded_sdpa(
       sink: (Hq,) floats, the same on all ranks. Its gradient is the part of this rank's rows (ulysses: heads): the sum
         over ranks is the whole, as of other parameters. With ordered rank 0 has all of it, and others have 0.
       return_lse: return lse (B, Hq, S/n) too; it has a gradient.
-      words: those of `attn.sdpa`: window, chunk, softcap, and prefix beside is_causal, window or chunk.
+      window, chunk, prefix, softcap: as in `attn.sdpa`; prefix beside is_causal, window or chunk.
 
     Returns:
       out (B, Hq, S/n, Dv), or (out, lse).
