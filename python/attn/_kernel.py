@@ -188,6 +188,7 @@ class Kernel:
                 if not target.flags.writeable:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
+        _tensor.count_writes(results)
         results = results or tuple(_tensor.like(target, model) for target in targets)
         return results[0] if len(results) == 1 else results
 

@@ -104,6 +104,13 @@ def without_gradient(name: str, value: Any) -> Any:
     return value.detach()
 
 
+def count_writes(values: tuple[Any, ...]) -> None:
+    """Has autograd know, as after its own functions, that tensors of PyTorch among these were written in place."""
+    torch = sys.modules.get("torch")
+    if torch is not None and values:
+        torch.autograd.graph.increment_version([x for x in values if isinstance(x, torch.Tensor)])
+
+
 def is_tracer(value: Any) -> bool:
     """Whether this is what JAX calls functions with to trace them."""
     jax = sys.modules.get("jax")

@@ -66,6 +66,27 @@ def test_forward_mode_is_refused_by_any_tensor_and_entry(name):
         dual(*calls[name])
 
 
+STEP = {
+    "paged_sdpa": lambda x: at.paged_sdpa(
+        x[:1, 0], x, x, torch.zeros(1, 1).int(), torch.tensor([S]).int(), cu_seqlens_q=torch.tensor([0, 1]).int()
+    ),
+    "paged_sdpa, dense": lambda x: at.paged_sdpa(
+        x[:1].transpose(1, 2), x, x, torch.zeros(1, 1).int(), torch.tensor([S])
+    ),
+    "kv_append, rows": lambda x: at.kv_append(torch.zeros(1, S, H, D), x[0, :1].float(), slots=torch.tensor([1])),
+    "kv_append, cache": lambda x: at.kv_append(x * 1, torch.zeros(1, H, D).double(), slots=torch.tensor([1])),
+    "kv_append, positions": lambda x: at.kv_append(x * 1, torch.zeros(B, S, 1, D).double(), torch.tensor([0, 1])),
+}
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
+@pytest.mark.parametrize("mode", ["make_dual", "jvp", "compiled make_dual"])
+@pytest.mark.parametrize("name", STEP)
+def test_forward_mode_is_refused_in_serving(name, mode):
+    with pytest.raises(RuntimeError, match=r"expected tensors without a tangent, found one of forward mode .* write "):
+        FORWARD_MODES[mode](STEP[name], draw(B, S, H, D))
+
+
 def test_what_has_no_tangent_is_computed_beside_it():
     q, k, v = qkv()
     expected = at.sdpa(q, k, v)

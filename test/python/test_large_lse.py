@@ -78,6 +78,29 @@ def test_an_lse_of_one_number_is_computed_again():
     compare(found, formula(q, k, v, dout, bias), np.float32)
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_log_sum_of_zeros_is_what_it_says(is_packed):
+    """Rows of one key, of large scores; and lse in parts of which the caller says that the second is 0."""
+    rng = np.random.default_rng(0)
+    q, k = (rng.integers(8, 16, (1, 2, n, 16)).astype(np.float32) for n in (3, 1))  # whose scores are not rounded
+    v, dout = (rng.standard_normal((1, 2, n, 16)).astype(np.float32) for n in (1, 3))
+    call, backward, sums = attn.sdpa, attn.sdpa_backward, ()
+    if is_packed:
+        q, k, v, dout = (np.ascontiguousarray(x[0].swapaxes(0, 1)) for x in (q, k, v, dout))
+        call, backward, sums = attn.varlen_sdpa, attn.varlen_sdpa_backward, ([0, 3], [0, 1])
+    flags = dict(return_lse=True, return_max=True, return_log_sum=True)
+    out, lse, row_max, log_sum = call(q, k, v, *sums, scale=1, **flags)
+    assert not log_sum.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        terms = ((row_max, log_sum), (lse, np.zeros_like(lse)))
+        found = [backward(q, k, v, out, x, dout, *sums, scale=1) for x in terms]
+    for gradients in found:
+        expected = dout.sum(0 if is_packed else 2)
+        np.testing.assert_allclose(gradients["v"].reshape(expected.shape), expected, atol=1e-6)
+        np.testing.assert_allclose(gradients["k"], 0, atol=1e-3)
+
+
 def test_an_lse_over_more_keys_stays():
     """As ring attention has it: lse of all keys, gradients of some of them."""
     q, k, v, dout = draw("float32")

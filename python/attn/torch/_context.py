@@ -21,6 +21,13 @@ FORWARD_MODE = (
     "torch.func.grad, vjp or jacrev, or the attention by torch's operators"
 )
 
+# Of operators without any gradient.
+FORWARD_MODE_OF_SERVING = (
+    "expected tensors without a tangent, found one of forward mode (forward_ad.make_dual, torch.func.jvp and jacfwd), "
+    "for which paged_sdpa and kv_append have no rule: it would be lost; write forward_ad.unpack_dual(x).primal, or "
+    "torch's operators"
+)
+
 
 def check(*tensors: torch.Tensor | None) -> None:
     """For the tensors of a call; torch.compile has what is asked here among its guards.
@@ -39,7 +46,7 @@ def check(*tensors: torch.Tensor | None) -> None:
         )
 
 
-def refuse_forward_mode(*tensors: Any) -> None:
+def refuse_forward_mode(*tensors: Any, message: str = FORWARD_MODE) -> None:
     """For the tensors of a call.
 
     Raises:
@@ -49,4 +56,4 @@ def refuse_forward_mode(*tensors: Any) -> None:
         return
     for x in tensors:
         if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
-            raise RuntimeError(FORWARD_MODE)
+            raise RuntimeError(message)

@@ -18,7 +18,7 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
 
     Args:
       query, key, value: nested; queries may have other lengths than keys and values, which have the same.
-      options: the other arguments of `attn.torch.sdpa`. One kernel serves all lengths.
+      options: the other arguments of `attn.torch.sdpa`. Unless dynamic says otherwise, one kernel serves all lengths.
 
     Returns:
       Nested tensors in the form of query: out (B, Hq, j, Dv), lse and max (B, Hq, j).
@@ -57,7 +57,8 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
     rows, keys = q.offsets(), k.offsets()
     if v.offsets() is not keys and not torch.equal(v.offsets(), keys):
         raise ValueError("expected value to have the lengths of key, found others")
-    options["dynamic"] = not any(isinstance(options[name], Tensor) for name in ("causal", "align"))
+    if options["dynamic"] is None:
+        options["dynamic"] = not any(isinstance(options[name], Tensor) for name in ("causal", "align"))
     found = _varlen.varlen_sdpa(q.values(), k.values(), v.values(), rows, keys, **options)
     if isinstance(found, Tensor):
         return _nested(found, q)

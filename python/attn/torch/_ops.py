@@ -6,7 +6,7 @@ functions are there as the text of their regions, and the names and tensors of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -268,16 +268,19 @@ sdpa.register_autograd(differentiate, setup_context=remember)
 sdpa_backward.register_autograd(refuse_second_order)
 
 
-def _refuse_tangents(operator: Any) -> None:
-    """PyTorch would take the results for constants, in graphs of torch.compile too; this is what records calls."""
+def _check_recorded(operator: Any, check: Callable[..., None] = _context.refuse_forward_mode) -> None:
+    """Has what records calls of an operator, in graphs of torch.compile too, check the leaves of its arguments first.
+
+    Without it PyTorch would take the results for constants of forward mode.
+    """
     record = make_autograd_impl(operator._opoverload, operator)
 
     def checked(keyset: Any, *arguments: Any, **keywords: Any) -> Any:
-        _context.refuse_forward_mode(*pytree.tree_leaves(arguments))
+        check(*pytree.tree_leaves(arguments))
         return record(keyset, *arguments, **keywords)
 
     operator._lib.impl(operator._name, checked, "Autograd", with_keyset=True, allow_override=True)
 
 
-_refuse_tangents(sdpa)
-_refuse_tangents(sdpa_backward)
+_check_recorded(sdpa)
+_check_recorded(sdpa_backward)

@@ -84,6 +84,8 @@ def sdpa(
       RuntimeError: the call is inside of PyTorch's context_parallel, or of forward-mode differentiation; the device's
         compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
+    if words:  # before any road is chosen, so that all refuse the same
+        _signatures.words("attn.torch.sdpa", sdpa, words)
     if _proxies.are_among(query, key, value):
         return _proxies.record(sdpa, {**locals()})
     given = None
@@ -95,6 +97,9 @@ def sdpa(
         made = _eager.known(*given)
         if made is not None:
             return made[0] if len(made) == 1 else made
+    if is_causal and (attn_mask is not None or causal is not None):
+        other = "attn_mask" if causal is None else "causal"
+        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     is_distributed, is_sharded = _dtensor.is_among(query, key, value), bool(_active.stack)
     if is_distributed or is_sharded or query.is_nested or key.is_nested or value.is_nested:
         if has_origins:
@@ -105,19 +110,14 @@ def sdpa(
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
         options |= {"scale": scale, "causal": causal, "align": align, "bias": bias, "sink": sink}
         options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "score_mod": score_mod, "mask_mod": mask_mod}
-        options |= {"return_lse": return_lse, "return_max": return_max, **words}
+        options |= {"return_lse": return_lse, "return_max": return_max, "dynamic": dynamic, **words}
         _context.check(*() if is_distributed else (query, key, value))
         if is_sharded:
             return _active.call(query, key, value, options)
         if is_distributed:
-            return _dtensor.sdpa(sdpa, query, key, value, {**options, "dynamic": dynamic})
+            return _dtensor.sdpa(sdpa, query, key, value, options)
         return _nested.sdpa(query, key, value, options)
     _context.check(query, key, value, attn_mask, bias, sink)
-    if is_causal and (attn_mask is not None or causal is not None):
-        other = "attn_mask" if causal is None else "causal"
-        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords("attn.torch.sdpa", words, _signatures.known(sdpa))
     q, k, v, lead = _broadcast.operands(query, key, value, enable_gqa)
     mask = None
     if attn_mask is not None:
