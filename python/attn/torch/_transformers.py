@@ -18,7 +18,8 @@ def register_transformers(name: str = "attn") -> str:
     the kernels of attn, forward and backward. Masks are those that transformers makes for "sdpa"; causal ones and
     windows are words of the kernel, and only inside of torch.compile matrices. A model whose attention does not ask the
     interface of transformers refuses the implementation by a ValueError, as is output_attentions=True: attn makes no
-    matrix of weights.
+    matrix of weights. PyTorch's MultiheadAttention beside layers that ask it, as in pooling heads, computes without
+    attn: a warning names it.
 
     Args:
       name: what the implementation is called.
