@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/_words.py from Words.def,
-# docs/Python.md from the docstrings, and the tables of docs/Performance.md and README.md from benchmarks/results; with
-# --check compares them instead, and follows the links of all pages (a test does).
+# python/attn/_others.py from OtherWords.def, docs/Python.md from the docstrings, and the tables of docs/Performance.md
+# and README.md from benchmarks/results, and a table of contents into each long page of docs; with --check compares them
+# instead, and follows the links of all pages (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
