@@ -7,6 +7,8 @@ import re
 import sys
 from pathlib import Path
 
+from contents import get_headings
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (".", "docs", "benchmarks/notes")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -15,8 +17,7 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
 
 def get_anchors(page: Path) -> set[str]:
     """The headings, as GitHub writes them in addresses."""
-    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return {anchor for _, _, anchor in get_headings(page.read_text())}
 
 
 def find_broken(page: Path) -> list[str]:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/_words.py from Words.def,
-# docs/Python.md from the docstrings, and the tables of docs/Performance.md and README.md from benchmarks/results; with
-# --check compares them instead, and follows the links of all pages (a test does).
+# python/attn/_others.py from OtherWords.def, docs/Python.md from the docstrings, and the tables of docs/Performance.md
+# and README.md from benchmarks/results, and a table of contents into each long page of docs; with --check compares them
+# instead, and follows the links of all pages (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -56,12 +57,18 @@ update() {
 }
 python3 scripts/python-words.py >"$folder/_words.py"
 update python/attn/_words.py "$folder/_words.py"
+python3 scripts/python-words.py --others >"$folder/_others.py"
+update python/attn/_others.py "$folder/_others.py"
 python3 scripts/python-docs.py >"$folder/Python.md"
 for page in docs/Performance.md README.md; do
   python3 benchmarks/tables.py "$page" >"$folder/$(basename "$page")"
 done
-for page in docs/Dialect.md docs/Passes.md docs/Python.md docs/Transform.md docs/Performance.md README.md; do
-  update "$page" "$folder/$(basename "$page")"
+update README.md "$folder/README.md"
+for page in docs/*.md; do
+  written="$folder/$(basename "$page")"
+  [ -e "$written" ] || written=$page
+  python3 scripts/contents.py "$written" >"$folder/page"
+  update "$page" "$folder/page"
 done
 if $check; then
   python3 scripts/check-links.py || status=1

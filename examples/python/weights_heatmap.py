@@ -1,9 +1,14 @@
-"""Attention weights as heat maps, and the tiles of a few masks: writes PNG files to the folder that it is given.
+"""Attention weights as heat maps, and the tiles of a few masks, as PNG files in a folder.
 
-RUN: %python %s %t | FileCheck %s
+    build/venv/bin/python examples/python/weights_heatmap.py [FOLDER]
+
+RUN: rm -rf %t %t.here && %python %s %t | FileCheck %s
 RUN: ls %t/weights.png %t/tiles-window.png
 CHECK: largest error
 CHECK: tiles of 64 x 64: {{[0-9]+}} skipped, {{[0-9]+}} partial, {{[0-9]+}} full
+CHECK: pictures in {{.*}}: tiles-causal.png, tiles-chunked.png, tiles-prefix.png, tiles-window.png, weights.png
+Without a folder it writes into one of its own name, not beside what lies here.
+RUN: mkdir -p %t.here && cd %t.here && %python %s && ls %t.here | count 1 && ls %t.here/weights_heatmap/weights.png
 """
 
 import sys
@@ -28,7 +33,7 @@ def call():
 
 report(call, attn.reference.sdpa(q, k, v, causal="top_left", return_weights=True)[1])
 
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "weights_heatmap")
 folder.mkdir(parents=True, exist_ok=True)
 figure = attn.plot.weights(call(), query_labels=SENTENCE, key_labels=SENTENCE, title="causal attention, four heads")
 figure.savefig(folder / "weights.png", dpi=100)
@@ -43,3 +48,4 @@ for name, mask in MASKS.items():
     figure = attn.plot.tiles(1024, 1024, (64, 64), title=name, **mask)
     figure.savefig(folder / f"tiles-{name}.png", dpi=100)
     print(figure.axes[0].get_title().replace("\n", ", "))
+print(f"pictures in {folder}: {', '.join(sorted(path.name for path in folder.glob('*.png')))}")

@@ -3,6 +3,40 @@
  * Compiles attention kernels in memory and calls them. No MLIR type crosses this interface; arguments are DLPack
  * tensors. Every function is safe to call from several threads at once; a module may be called concurrently.
  *
+ * A program links with libattn.so (cc main.c -lattn). This one compiles a kernel of one head, 5 queries, 7 keys, and
+ * calls it; with all keys alike, out is V's mean:
+ *
+ *     #include <attn-c/attn.h>
+ *     #include <stdio.h>
+ *
+ *     static DLTensor describe(float *data, int64_t *shape) {
+ *       return (DLTensor){data, {kDLCPU, 0}, 4, {kDLFloat, 32, 1}, shape, NULL, 0};
+ *     }
+ *
+ *     int main(void) {
+ *       attn_module *module;
+ *       char *reason;
+ *       if (attn_compile(ATTN_SOURCE_PROBLEM, "sq5 sk7 d8 f32", NULL, &module, &reason) != ATTN_OK) {
+ *         fprintf(stderr, "%s\n", reason);
+ *         attn_free_string(reason);
+ *         return 1;
+ *       }
+ *       static float q[5 * 8], k[7 * 8], v[7 * 8], out[5 * 8];
+ *       for (int j = 0; j < 7; ++j)
+ *         v[8 * j] = (float)j;
+ *       int64_t queries[] = {1, 1, 5, 8}, keys[] = {1, 1, 7, 8};
+ *       DLTensor tensors[] = {describe(q, queries), describe(k, keys), describe(v, keys), describe(out, queries)};
+ *       const DLTensor *arguments[] = {&tensors[0], &tensors[1], &tensors[2], &tensors[3]};
+ *       char message[256];
+ *       attn_status status = attn_module_call(module, NULL, arguments, 4, message, sizeof message);
+ *       if (status == ATTN_OK)
+ *         printf("out = %g\n", out[0]);
+ *       else
+ *         fprintf(stderr, "%s\n", message);
+ *       attn_module_destroy(module);
+ *       return status != ATTN_OK;
+ *     }
+ *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  *===----------------------------------------------------------------------===*/
 #ifndef ATTN_C_ATTN_H

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Attn.h"
+#include "attn/Support/OtherWords.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
@@ -50,6 +51,24 @@ void attn::AttnDialect::initialize() {
 #define GET_OP_LIST
 #include "attn/IR/AttnOps.cpp.inc"
       >();
+}
+
+static ParseResult refuseUnknownOp(OpAsmParser &parser, OperationState &state) {
+  StringRef name = state.name.stripDialect(), meant = attn::findOtherOp(name);
+  SmallVector<StringRef> known;
+  for (RegisteredOperationName op : parser.getContext()->getRegisteredOperations())
+    if (op.getDialectNamespace() == attn::AttnDialect::getDialectNamespace())
+      known.push_back(op.stripDialect());
+  if (meant.empty())
+    meant = attn::findNearestName(name, known);
+  InFlightDiagnostic diag = parser.emitError(parser.getNameLoc(), "custom op '") << state.name << "' is unknown";
+  if (!meant.empty())
+    diag << "; did you mean 'attn." << meant << "'?";
+  return diag;
+}
+
+std::optional<Dialect::ParseOpHook> attn::AttnDialect::getParseOperationHook(StringRef) const {
+  return refuseUnknownOp; // the parser asks for ops alone that nobody has registered
 }
 
 /// Far beyond any length, and far enough from 2^63 that positions plus a bound do not wrap.

@@ -9,6 +9,7 @@
 
 #include "Verifiers.h"
 #include "attn/IR/Words.h"
+#include "attn/Support/OtherWords.h"
 
 using namespace mlir;
 using namespace attn;
@@ -217,33 +218,22 @@ bool isSummed(const OperandSpec &spec) {
 
 /// The attribute of an attn op that has this name, or nearly; empty where there is none.
 StringRef getNearestAttribute(MLIRContext *ctx, StringRef name) {
-  constexpr unsigned kMaxDistance = 2;
-  StringRef nearest;
-  unsigned distance = kMaxDistance + 1;
+  SmallVector<StringRef> names;
   for (RegisteredOperationName op : ctx->getRegisteredOperations())
-    for (StringAttr known : isa<AttnDialect>(op.getDialect()) ? op.getAttributeNames() : ArrayRef<StringAttr>())
-      if (unsigned found = name.edit_distance(known, /*AllowReplacements=*/true, distance);
-          found < distance && found < known.size() / 2) {
-        nearest = known;
-        distance = found;
-      }
-  return nearest;
+    if (isa<AttnDialect>(op.getDialect()))
+      llvm::append_range(names, op.getAttributeNames());
+  return llvm::is_contained(names, name) ? name : findNearestName(name, names);
 }
 
-/// What to write for a word of another system where an op has `attribute`.
-struct Spelling {
-  StringRef attribute, text;
-};
-
-Spelling getSpelling(StringRef name) {
-  for (const WordInfo &word : getWords())
-    if (llvm::is_contained(llvm::split(word.elsewhere, ", "), name))
-      return {word.name, word.assembly};
-  return llvm::StringSwitch<Spelling>(name)
-      .Cases({"num_heads", "num_attention_heads"}, {"heads", "heads = 8 : i64"})
-      .Case("num_kv_heads", {"kv_heads", "kv_heads = 2 : i64"})
-      .Cases({"layout", "input_layout", "qkv_format"}, {"maps", "maps, one for each shaped operand"})
-      .Default({});
+/// What to write for an attribute of ops of attention; empty where the words of attn.sdpa do not say it.
+StringRef getAssembly(StringRef attribute) {
+  if (const WordInfo *word = findWord(attribute))
+    return word->assembly;
+  return llvm::StringSwitch<StringRef>(attribute)
+      .Case("heads", "heads = 8 : i64")
+      .Case("kv_heads", "kv_heads = 2 : i64")
+      .Case("maps", "maps, one for each shaped operand")
+      .Default("");
 }
 
 bool hasAttribute(Operation *op, StringRef name) {
@@ -260,8 +250,8 @@ LogicalResult attn::verifyAttributes(Operation *op) {
       continue;
     InFlightDiagnostic diag = op->emitOpError("expected only attributes that ")
                               << op->getName() << " has, found '" << name << "'; ";
-    if (Spelling spelling = getSpelling(name); hasAttribute(op, spelling.attribute))
-      return diag << "write " << spelling.text;
+    if (const OtherWord *other = findOtherWord(name); other && hasAttribute(op, other->attribute))
+      return diag << "write " << getAssembly(other->attribute);
     StringRef nearest = getNearestAttribute(op->getContext(), name);
     if (nearest == name)
       return diag << "remove it";

@@ -9,6 +9,7 @@
 #include "ProblemTokens.h"
 
 #include "attn/Problem/ProblemText.h"
+#include "attn/Support/OtherWords.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -119,6 +120,9 @@ template <std::vector<std::string> Problem::*field> static bool storeNames(Probl
   return true;
 }
 
+/// Of an unknown word, as much of it as any name has.
+static constexpr size_t kMaxNameLength = 32;
+
 static constexpr StringRef kElementTypes = "f32, f64, bf16 or f16";
 
 static constexpr ProblemToken kFirstTokens[] = {
@@ -188,17 +192,20 @@ const ProblemToken *attn::findProblemToken(StringRef word) {
 }
 
 std::string attn::describeUnknownToken(StringRef word) {
-  StringRef name = word.split('=').first.take_front(32);
-  StringRef letters = name.rtrim("0123456789?");
-  const ProblemToken *nearest = nullptr;
-  unsigned nearestDistance = 3;
-  for (const ProblemToken &token : getProblemTokens()) {
-    unsigned distance = token.name.edit_distance(token.form == Element ? name : letters);
-    if (distance < nearestDistance && distance < token.name.size())
-      nearest = &token, nearestDistance = distance;
+  StringRef name = word.split('=').first.take_front(kMaxNameLength), letters = name.rtrim("0123456789?");
+  llvm::SmallVector<StringRef> names;
+  for (const ProblemToken &token : getProblemTokens())
+    names.push_back(token.name);
+  // Our own name in another form, then a word of another system: what has a row is no misspelling.
+  for (StringRef each : {name, letters}) {
+    const auto *own = llvm::find_if(names, [&](StringRef known) { return isSameName(known, each); });
+    if (own != names.end())
+      return llvm::formatv("did you mean '{0}'?", *own);
+    if (const OtherWord *other = findOtherWord(each))
+      return "write " + other->line.str();
   }
-  if (nearest)
-    return llvm::formatv("did you mean '{0}'?", nearest->name);
-  return "write one of " +
-         llvm::join(llvm::map_range(getProblemTokens(), [](const ProblemToken &token) { return token.name; }), ", ");
+  for (StringRef each : {name, letters})
+    if (StringRef nearest = findNearestName(each, names); !nearest.empty())
+      return llvm::formatv("did you mean '{0}'?", nearest);
+  return "write one of " + llvm::join(names, ", ");
 }

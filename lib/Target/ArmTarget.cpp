@@ -11,6 +11,7 @@
 
 #include "ArmTarget.h"
 #include "attn-c/attn_dispatch.h"
+#include "attn/Support/OtherWords.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/VersionTuple.h"
@@ -142,9 +143,14 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
     return triple.takeError();
   if (processor.empty() && !name.contains(':'))
     processor = kLowestLevel;
-  if (!isProcessor(processor))
+  if (!isProcessor(processor)) {
+    SmallVector<StringRef> known;
+    AArch64::fillValidCPUArchList(known);
+    StringRef nearest = findNearestName(processor, known);
     return createStringError("expected a processor or an architecture of 64-bit Arm after the triple, found '" +
-                             processor + "' in '" + name + "'; write neoverse-n1 or armv8.2-a");
+                             processor + "' in '" + name + "'; write " +
+                             (nearest.empty() ? "neoverse-n1 or armv8.2-a" : nearest));
+  }
   const CoreFacts &core = *find_if(
       kCores, [&, &processor = processor](const CoreFacts &facts) { return processor.starts_with(facts.prefix); });
   unsigned sveBits = core.sveBits;

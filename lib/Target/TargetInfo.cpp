@@ -6,6 +6,7 @@
 
 #include "attn/Target/TargetInfo.h"
 #include "ArmTarget.h"
+#include "TargetNames.h"
 #include "attn-c/attn_dispatch.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -110,7 +111,7 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
     }
   if (name.starts_with("sm_"))
     return createStringError("no kernels for target '" + name +
-                             "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a");
+                             "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a" + explainTarget(name));
   if (isArmName(name))
     return getArmTarget(name);
   if (name == "host" && Triple(sys::getProcessTriple()).isAArch64())
@@ -119,9 +120,12 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
     target = getHost();
   } else {
     X86::CPUKind kind = X86::parseArchX86(name, /*Only64Bit=*/true);
-    if (kind == X86::CK_None)
+    if (kind == X86::CK_None) {
+      if (std::string advice = explainTarget(name); !advice.empty())
+        return createStringError("unknown target '" + name + "'" + advice);
       return createStringError("unknown target '" + name + "', expected one of " + getKnownNames() +
                                ", or an x86-64 or 64-bit Arm processor that LLVM knows, as znver5 or neoverse-v2");
+    }
     target.name = target.cpu = name.str();
     SmallVector<StringRef> features;
     X86::getFeaturesForCPU(name, features);

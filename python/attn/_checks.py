@@ -161,7 +161,8 @@ def window(name: str, value: Any) -> tuple[int | None, int | None]:
         raise ValueError(f"expected {name} to be a pair (left, right), found {value!r}")
     for bound in value:
         if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
-            raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}")
+            advice = "None for a side without a bound"
+            raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}; write {advice}")
     left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
     return (left, right)
 

@@ -488,9 +488,9 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 // -----
 
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{found 'is_causal'; write causal = #attn.causal<top_left> or #attn.causal<bottom_right>}}
+  // expected-error @below {{found 'isCausal'; write causal = #attn.causal<top_left> or #attn.causal<bottom_right>}}
   %a = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
-      {is_causal = true} -> tensor<4x8xf32>
+      {isCausal = true} -> tensor<4x8xf32>
   return
 }
 
@@ -520,4 +520,26 @@ func.func @f(%w: tensor<2x3x2x4x6xf32>, %seed: i64, %offset: i64) {
   %d = attn.dropout ins(%w : tensor<2x3x2x4x6xf32>) dropout(%seed, %offset : i64, i64) outs(%w : tensor<2x3x2x4x6xf32>)
       {dropout_p = 0.5 : f64} -> tensor<2x3x2x4x6xf32>
   return
+}
+
+// -----
+
+// Ops that are not there: a misspelling, the word of another system, and what is near to none.
+func.func @f() {
+  // expected-error @below {{custom op 'attn.spda' is unknown; did you mean 'attn.sdpa'?}}
+  attn.spda
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{custom op 'attn.flash_attention' is unknown; did you mean 'attn.sdpa'?}}
+  attn.flash_attention
+}
+
+// -----
+
+func.func @f() {
+  // expected-error-re @below {{{{custom op 'attn.convolution' is unknown$}}}}
+  attn.convolution
 }

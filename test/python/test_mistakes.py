@@ -128,7 +128,7 @@ def test_advice(function, keyword, advice):
 
 def test_table_of_keywords():
     own = {name for names in _keywords.HOMES.values() for name in names}
-    rows = [y for x in (*_keywords.OTHERS.values(), *_keywords.OWN.values()) for y in (x if type(x) is tuple else (x,))]
+    rows = [row for rows in (*_keywords.OTHERS.values(), *_keywords.OWN.values()) for row in rows]
     assert {x.needs for x in rows if x.needs} <= own | {"query", "key", "value"}
     # Each keyword of a function has a home, and none is another system's that says the same.
     sdpa = {*_gradients.OPTIONS, "q", "k", "v", "return_lse", "return_weights"}

@@ -4,12 +4,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProblemText.h"
+#include "attn/Support/OtherWords.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace attn;
 using attn::test::canonical;
 using attn::test::reason;
 
 namespace {
+
+/// What the error of a word that is no token says to write.
+std::string advice(llvm::StringRef word) {
+  std::string text = reason("sq1 d1 " + word.str());
+  std::string start = "expected a token of problem lines, found '" + word.str() + "'; ";
+  EXPECT_EQ(text.substr(0, start.size()), start);
+  return text.substr(std::min(start.size(), text.size()));
+}
 
 TEST(Problem, Defaults) {
   EXPECT_EQ(canonical("sq128 d64"), "b1 hq1 hkv1 sq128 sk128 d64 dv64 f32");
@@ -128,7 +139,84 @@ TEST(Problem, NothingTwice) {
 TEST(Problem, UnknownTokens) {
   EXPECT_EQ(reason("sq1 d1 casual=top_left"),
             "expected a token of problem lines, found 'casual=top_left'; did you mean 'causal'?");
-  EXPECT_EQ(reason("sq1 d1 fp32"), "expected a token of problem lines, found 'fp32'; did you mean 'f32'?");
+  // Other case and separators, letters in another order; what is far from every name gets all of them.
+  for (llvm::StringRef word : {"Causal=top_left", "casual", "caussal"})
+    EXPECT_EQ(advice(word), "did you mean 'causal'?") << word.str();
+  EXPECT_EQ(advice("KV-lengths"), "did you mean 'kv_lengths'?");
+  EXPECT_EQ(advice("D64"), "did you mean 'd'?");
+  EXPECT_EQ(advice("zebra").substr(0, 19), "write one of b, hq,");
+}
+
+// A word of another system, whatever name of ours is near it by letters.
+TEST(Problem, WordsOfOtherSystems) {
+  constexpr std::pair<llvm::StringRef, llvm::StringRef> words[] = {
+      {"int8", "kv=int8"},
+      {"i8", "kv=int8"},
+      {"fp8", "kv=fp8"},
+      {"float8_e4m3fn", "kv=fp8"},
+      {"e5m2", "kv=e5m2"},
+      {"int4", "kv=int8 or kv=fp8"},
+      {"fp32", "f32"},
+      {"fp16", "f16"},
+      {"half", "f16"},
+      {"bfloat16", "bf16"},
+      {"double", "f64"},
+      {"dtype=bf16", "f32, f64, bf16 or f16 alone"},
+      {"alibi", "score_mod { ... }"},
+      {"alibi_slopes", "score_mod { ... }"},
+      {"score_mod", "score_mod { ... }"},
+      {"segment_ids", "mask_mod { ... }"},
+      {"rope", "nothing: q and k are given rotated"},
+      {"batch=2", "b2"},
+      {"bs2", "b2"},
+      {"heads=8", "hq8"},
+      {"num_heads=8", "hq8"},
+      {"h8", "hq8"},
+      {"n_heads=8", "hq8"},
+      {"num_kv_heads=2", "hkv2"},
+      {"kv_heads=2", "hkv2"},
+      {"gqa", "hkv2 beside hq8"},
+      {"seq=128", "sq128"},
+      {"seqlen=128", "sq128"},
+      {"s128", "sq128"},
+      {"kv_len=128", "sk203"},
+      {"head_dim=64", "d64"},
+      {"headdim64", "d64"},
+      {"dk64", "d64"},
+      {"is_causal=true", "causal=top_left"},
+      {"isCausal", "causal=top_left"},
+      {"sliding_window=128", "window=SIZE-1,0"},
+      {"window_size=127,0", "window=LEFT,RIGHT"},
+      {"attn_mask", "mask=bool"},
+      {"dropout_p=0.1", "dropout=0.1"},
+      {"sm_scale=0.1", "scale=0.125"},
+      {"softmax_scale=0.1", "scale=0.125"},
+      {"logits_soft_cap=30", "softcap=30"},
+      {"bshd", "layout=bshd"},
+      {"bnsd", "layout=bhsd"},
+      {"varlen", "layout=varlen"},
+      {"cu_seqlens_q", "layout=varlen"},
+      {"block_table", "paged=16"},
+      {"page_size=16", "paged=16"},
+      {"cache_seqlens", "kv_lengths"},
+      {"return_lse", "out=lse"},
+      {"lse", "out=lse"},
+      {"weights", "out=weights"},
+      {"backward", "grad=q,k,v"},
+      {"num_splits=4", "nothing: the compiler chooses"},
+      {"target=avx2", "--target="},
+  };
+  for (auto [word, line] : words)
+    EXPECT_TRUE(llvm::StringRef(advice(word)).starts_with(("write " + line).str()))
+        << word.str() << ": " << advice(word);
+  // No name has two rows, and none is a token of ours, which would never reach its row.
+  llvm::StringSet<> names;
+  for (const OtherWord &row : getOtherWords()) {
+    for (llvm::StringRef name : llvm::split(row.names, ", "))
+      EXPECT_TRUE(names.insert(name).second) << name.str();
+    EXPECT_TRUE(row.attribute.empty() || !findWord(row.attribute) || !findWord(row.attribute)->assembly.empty())
+        << row.attribute.str();
+  }
 }
 
 TEST(Problem, DynamicSizes) {

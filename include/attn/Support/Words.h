@@ -46,11 +46,10 @@ struct WordInfo {
   WordKind kind;
   WordForm form = WordForm::None;
   int64_t minimum = 0;
-  llvm::StringLiteral token = "";     ///< of problem lines
-  llvm::StringLiteral what = "";      ///< completes "expected …"
-  llvm::StringLiteral example = "";   ///< completes "write …"
-  llvm::StringLiteral elsewhere = ""; ///< what other systems call it, separated by commas
-  llvm::StringLiteral assembly = "";  ///< completes "write …" in IR
+  llvm::StringLiteral token = "";    ///< of problem lines
+  llvm::StringLiteral what = "";     ///< completes "expected …"
+  llvm::StringLiteral example = "";  ///< completes "write …"
+  llvm::StringLiteral assembly = ""; ///< completes "write …" in IR
   llvm::StringLiteral argument = "";
   WordShape shape = WordShape::Other;
   WordElement element = WordElement::OfQuery;

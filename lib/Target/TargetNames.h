@@ -1,0 +1,21 @@
+//===- TargetNames.h - what is meant by a name that is no target -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TARGET_TARGETNAMES_H
+#define ATTN_LIB_TARGET_TARGETNAMES_H
+
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace attn {
+
+/// "; write …" or "; did you mean …?", the end of an error about a name that is no target; empty where nothing is
+/// known.
+std::string explainTarget(llvm::StringRef name);
+
+} // namespace attn
+
+#endif // ATTN_LIB_TARGET_TARGETNAMES_H
