@@ -75,7 +75,7 @@ def kv_append(
         page_layout = _checks.page_layout(page_layout or "nhd")
         page = old.shape[1 if page_layout == "nhd" else 2]
         wanted = (old.shape[0], page, heads, columns) if page_layout == "nhd" else (old.shape[0], heads, page, columns)
-        table = np.asarray(block_table)
+        table = _tensor.as_numbers("block_table", block_table)
         where = _checks.positions(positions, batch, count, (table.shape[1] if table.ndim == 2 else 0) * page)
         table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
     if old.shape != wanted:

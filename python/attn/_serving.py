@@ -281,7 +281,7 @@ def paged(
     if sums is not None:
         rows = _checks.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
     batch = arrays["q"].shape[0] if rows is None else rows.size - 1
-    table = np.asarray(named.pop("block_table"))
+    table = _tensor.as_numbers("block_table", named.pop("block_table"))
     length = (table.shape[1] if table.ndim == 2 else 0) * page
     lengths = _checks.lengths("kv_lengths", named.pop("kv_lengths"), batch, length)
     if lengths is None:

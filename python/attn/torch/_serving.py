@@ -141,8 +141,10 @@ _append = torch.library.custom_op(
 
 
 @_append.register_fake
-def _append_shapes(*arguments: Any) -> None:
-    pass
+def _append_shapes(cache: Tensor, *arguments: Any) -> None:
+    names = ("new", "positions", "block_table", "slots")
+    named = {name: x for name, x in zip(names, arguments, strict=False) if isinstance(x, Tensor)}
+    _place.check({"q": cache, **named})
 
 
 def paged_sdpa(
@@ -209,7 +211,9 @@ def paged_sdpa(
         made = _steps.paged(q, k_cache, v_cache, *tables, others, constants)
         if made is not None:
             return made
-    _context.check(q, k_cache, v_cache, sink)
+    tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
+    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
     if not words.keys() <= _words.FORMS.keys():
         _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
@@ -286,6 +290,7 @@ def kv_append(
     is_packed = positions is block_table is None and slots is not None
     if is_packed and _steps.append(cache, new, slots, page_layout or "nhd"):
         return cache
+    _context.check(cache=cache, new=new, positions=positions, block_table=block_table, slots=slots)
     integers = [None if x is None else _integers(x, cache) for x in (positions, block_table, slots)]
     _append(cache, new, *integers, page_layout)
     return cache

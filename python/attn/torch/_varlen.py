@@ -210,7 +210,8 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `sdpa`.
     """
-    _context.check(q, k, v, sink)
+    sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    _context.check(q=q, k=k, v=v, sink=sink, causal=causal, align=align, **sums)
     if not words.keys() <= _words.FORMS.keys():
         _signatures.keywords("attn.torch.varlen_sdpa", words, _signatures.known(varlen_sdpa))
     if _active.stack:
