@@ -254,6 +254,24 @@ def test_storages_are_resized_afterwards():
                 pytest.fail(f"{name}: tensor {n}: {error}")
 
 
+def test_captured_tensors_are_read_where_they_are_in_the_backward_pass():
+    """Their memory may be another one by then, as that of FSDP's parameters."""
+    table, (q, k, v) = draw(H), qkv()
+
+    def call(q):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s + table[h] * j).sin().sum()
+
+    (expected,) = torch.autograd.grad(call(q.requires_grad_()), q)
+    loss, values = call(q), table.clone()
+    table.untyped_storage().resize_(0)
+    blocker = [torch.full_like(values, 7) for _ in range(8)]  # where it was
+    table.untyped_storage().resize_(values.nbytes)
+    with torch.autograd._unsafe_preserve_version_counter(table):
+        table.copy_(values)
+    torch.testing.assert_close(torch.autograd.grad(loss, q)[0], expected)
+    assert blocker
+
+
 # Shapes of query, key and value without the last dimension but one and the last.
 SHAPES = {
     "a batch of queries": ((1, 3), (2, 3), (2, 3)),
