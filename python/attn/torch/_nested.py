@@ -75,8 +75,8 @@ def _packed(x: Tensor) -> Tensor:
     if lengths is None:
         return x
     offsets = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
-    holes = x.offsets()[:-1] - offsets[:-1]  # before each sequence
-    rows = torch.arange(int(offsets[-1]), device=lengths.device) + holes.repeat_interleave(lengths)
+    holes = (x.offsets()[:-1] - offsets[:-1]).repeat_interleave(lengths)  # before each row
+    rows = torch.arange(len(holes), device=lengths.device) + holes
     return torch.nested.nested_tensor_from_jagged(x.values().index_select(0, rows), offsets)
 
 
