@@ -38,7 +38,7 @@ def check(name: str, tensor: Any, *, is_dispatched: bool = False) -> None:
     if kind is not torch.Tensor and kind is not torch.nn.Parameter:
         plain = (torch._C._disabled_torch_function_impl, torch.Tensor.__torch_function__.__func__)
         is_own = getattr(kind.__torch_function__, "__func__", kind.__torch_function__) not in plain
-        if is_own or not (is_dispatched or kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__):
+        if is_own or (_is_dispatched(kind) and not is_dispatched):
             advice = ADVICE.get(kind.__name__, OTHERWISE).format(name)
             raise TypeError(
                 f"expected {name} to be a torch.Tensor, found the subclass {kind.__name__}, whose elements are not its "
@@ -55,20 +55,25 @@ def check(name: str, tensor: Any, *, is_dispatched: bool = False) -> None:
         )
 
 
-def recorded(name: str, tensor: Any) -> tuple[Any, Any]:
-    """A tensor as a graph of gradients has it, and one with its values; None where vmap has others for each entry.
+def _is_dispatched(kind: Any) -> bool:
+    return kind.__torch_dispatch__ is not sys.modules["torch"].Tensor.__torch_dispatch__
 
-    Transforms of torch.func wrap tensors, once for each transform around.
+
+def recorded(name: str, tensor: Any) -> tuple[Any, Any]:
+    """A tensor as a graph of gradients has it, and one with its values; None where they are not known.
+
+    Transforms of torch.func wrap tensors, once for each transform around; vmap has values for each entry. A class with
+    `__torch_dispatch__` has its own.
 
     Raises:
       TypeError: as `check`.
     """
-    check(name, tensor)
+    check(name, tensor, is_dispatched=True)
     torch = sys.modules["torch"]
     given, functorch = tensor if torch.is_grad_enabled() else tensor.detach(), torch._C._functorch
     while functorch.is_gradtrackingtensor(tensor):
         tensor = functorch.get_unwrapped(tensor)
-    if functorch.is_functorch_wrapped_tensor(tensor):
+    if functorch.is_functorch_wrapped_tensor(tensor) or _is_dispatched(type(tensor)):
         return given, None
     with torch._C._DisableFuncTorch():  # which would wrap what is detached
         return given, tensor.detach()

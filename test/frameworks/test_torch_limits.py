@@ -8,6 +8,7 @@ from torch._subclasses import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.masked import masked_tensor
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+from torch.testing._internal.two_tensor import TwoTensor
 
 import attn
 import attn.torch as at
@@ -222,6 +223,19 @@ def test_classes_that_leave_elements_alone_are_tensors():
     q, k, v = qkv()
     for make in (torch.nn.Parameter, torch.nn.Buffer, lambda x: x.as_subclass(Named)):
         torch.testing.assert_close(at.sdpa(*map(make, (q, k, v))).data, at.sdpa(q, k, v), check_dtype=False)
+
+
+def test_classes_that_dispatch_see_the_operator():
+    """In the place of q, and captured."""
+    (q, k, v), table = qkv(), draw(H)
+
+    def call(q, table):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s + table[h] * i * j)
+
+    found = call(q, TwoTensor(table, 2 * table))
+    torch.testing.assert_close((found.a, found.b), (call(q, table), call(q, 2 * table)))
+    found = call(TwoTensor(q, 2 * q), table)
+    torch.testing.assert_close((found.a, found.b), (call(q, table), call(2 * q, table)))
 
 
 def steps():

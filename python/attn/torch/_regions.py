@@ -9,7 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attn import _capture, _subclasses, _trace
+from attn import _capture, _trace
 from attn._symbols import Symbol
 from attn.torch import _pieces
 
@@ -66,8 +66,6 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
         forms = (_pieces.take(score_mod, given, leaves), _pieces.take(mask_mod, given, leaves))
         found = (forms, scores, element, *leaves)
         text, names, numbers = _text(*found), _names(*found), _numbers(*found)
-        for x in given:
-            _subclasses.check("captured", x, is_dispatched=True)
         tensors = [given[n] if n >= 0 else _tensor(place, *found) for place, n in enumerate(numbers)]
     else:
         regions, tensors, _ = _traced(score_mod, mask_mod, scores, element)

@@ -162,6 +162,7 @@ def sdpa(
     regions, captured, captures = "", "", []
     if score_mod is not None or mask_mod is not None:
         regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
+        _context.check(**{"query": query, **dict(zip(captured.split(","), captures, strict=False))})
     call = Call(
         q,
         k,

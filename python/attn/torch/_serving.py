@@ -225,6 +225,7 @@ def paged_sdpa(
     if has_functions:
         scores = _scores(q, k_cache, table, sums, page_layout)
         regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
+        _context.check(**{"q": q, **dict(zip(captured.split(","), captures, strict=False))})
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,
