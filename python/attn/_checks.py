@@ -269,7 +269,7 @@ def kv_scales(
 
 def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
     """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
-    array = np.asarray(value)
+    array = _tensor.as_numbers(name, value)
     if array.dtype.kind not in "iu":
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.ndim != 1 or array.size < 2:
@@ -312,7 +312,7 @@ def page_layout(value: Any) -> str:
 
 def block_table_form(value: Any, batch: int) -> npt.NDArray[Any]:
     """Integers [B, max_pages], whatever they are."""
-    table = np.asarray(value)
+    table = _tensor.as_numbers("block_table", value)
     if table.dtype.kind not in "iu":
         raise TypeError(f"expected block_table to hold integers, found {table.dtype}")
     if table.ndim != 2 or table.shape[0] != batch:
@@ -373,7 +373,8 @@ def _finite(name: str, value: Any) -> float:
 
 def integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
     # A list of none is one of integers; NumPy has it hold floats.
-    array = np.asarray(value, dtype=np.int64 if isinstance(value, list | tuple) and not value else None)
+    is_empty = isinstance(value, list | tuple) and not value
+    array = np.zeros(0, np.int64) if is_empty else _tensor.as_numbers(name, value)
     if array.dtype.kind not in "iu":
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.shape != (b,):

@@ -66,9 +66,19 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
 
 
 def _packed(x: Tensor) -> Tensor:
-    """(B, j, H, D) whose values lie one after the other, without holes."""
+    """(B, j, H, D) whose values lie one after the other, without holes.
+
+    Of one with holes, as `torch.nested.narrow` makes it, the rows are selected: PyTorch's own `contiguous` has no
+    gradient there.
+    """
     x = x.transpose(1, 2)
-    return x if x.lengths() is None else x.contiguous()
+    lengths = x.lengths()
+    if lengths is None:
+        return x
+    offsets = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    holes = (x.offsets()[:-1] - offsets[:-1]).repeat_interleave(lengths)  # before each row
+    rows = torch.arange(len(holes), device=lengths.device) + holes
+    return torch.nested.nested_tensor_from_jagged(x.values().index_select(0, rows), offsets)
 
 
 def _nested(values: Tensor, model: Tensor) -> Tensor:

@@ -239,12 +239,14 @@ def differentiate(
     _dmax: None,
     _dlog_sum: None,
     backward: Any = None,
+    needs: tuple[Any, ...] | None = None,
 ) -> tuple[Any, ...]:
-    """The gradients of all arguments, by `attn::sdpa_backward` or what calls it."""
+    """The gradients of all arguments, or of those that need one, by `attn::sdpa_backward` or what calls it."""
+    needs = ctx.needs_input_grad if needs is None else needs
     out, row_max, log_sum, *saved = ctx.saved_tensors
     captures, tensors = saved[: ctx.captures], saved[ctx.captures :]
     call = ctx.constants._replace(captures=captures, **dict(zip(ctx.names, tensors, strict=True)))
-    needed = dict(zip(Call._fields, ctx.needs_input_grad, strict=False))
+    needed = dict(zip(Call._fields, needs, strict=False))
     wanted = [name for name in DIFFERENTIABLE if needed.get(name)]
     of_captures = needed["captures"] if isinstance(needed["captures"], list | tuple) else []
     wanted += [f"{CAPTURE}{n}" for n, is_needed in enumerate(of_captures) if is_needed]
@@ -256,7 +258,7 @@ def differentiate(
     result = [grads.get(name) for name in Call._fields[:-1]]
     result[Call._fields.index("captures")] = [grads.get(f"{CAPTURE}{n}") for n in range(ctx.captures)]
     # Arguments at their defaults are not passed on, and before PyTorch 2.12 had to have no gradient here.
-    return (*result, *[None] * len(_words.FORMS))[: len(ctx.needs_input_grad)]
+    return (*result, *[None] * len(_words.FORMS))[: len(needs)]
 
 
 def refuse_second_order(ctx: Any, *grads: Any) -> None:

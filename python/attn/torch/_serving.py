@@ -151,8 +151,10 @@ _append = torch.library.custom_op(
 
 
 @_append.register_fake
-def _append_shapes(*arguments: Any) -> None:
-    pass
+def _append_shapes(cache: Tensor, *arguments: Any) -> None:
+    names = ("new", "positions", "block_table", "slots")
+    named = {name: x for name, x in zip(names, arguments, strict=False) if isinstance(x, Tensor)}
+    _place.check({"q": cache, **named})
 
 
 def _refuse_recorded(cache: Tensor, new: Tensor, *others: Any) -> None:
@@ -240,7 +242,9 @@ def paged_sdpa(
         made = _steps.paged(q, k_cache, v_cache, *tables, others, constants)
         if made is not None:
             return made
-    _context.check(q, k_cache, v_cache, sink)
+    tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
+    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
     table, lengths = _integers(block_table, q), _integers(kv_lengths, q)
@@ -250,6 +254,7 @@ def paged_sdpa(
     if has_functions:
         scores = _scores(q, k_cache, table, sums, page_layout)
         regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
+        _context.check(**{"q": q, **dict(zip(captured.split(","), captures, strict=False))})
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,
@@ -316,6 +321,7 @@ def kv_append(
     is_packed = positions is block_table is None and slots is not None
     if is_packed and _steps.append(cache, new, slots, page_layout or "nhd"):
         return cache
+    _context.check(cache=cache, new=new, positions=positions, block_table=block_table, slots=slots)
     integers = [None if x is None else _integers(x, cache) for x in (positions, block_table, slots)]
     _append(cache, new, *integers, page_layout)
     return cache

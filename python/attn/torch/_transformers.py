@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attn.torch import _interface, _windows
+from attn.torch import _causal_bias, _context, _interface, _windows
 from attn.torch._sdpa import sdpa
 from attn.torch.parallel import _active
 
@@ -113,8 +113,10 @@ def _attention(
     words: dict[str, Any] = {"attn_mask": attention_mask, "causal": "top_left" if is_first else None}
     if isinstance(attention_mask, _windows.Predicate):
         words = attention_mask.options(query, key) or {"attn_mask": attention_mask.dense()}
-    if position_bias is not None and attention_mask is not None and attention_mask.is_floating_point():
-        words["attn_mask"], position_bias = attention_mask + position_bias, None
+    if position_bias is not None and attention_mask is not None and not _causal_bias.is_one(attention_mask):
+        _context.check(attention_mask=attention_mask, position_bias=position_bias)
+        if attention_mask.is_floating_point():
+            words["attn_mask"], position_bias = attention_mask + position_bias, None
     out = sdpa(
         query,
         key,

@@ -212,7 +212,8 @@ def varlen_sdpa(
     """
     if words:
         _signatures.words("attn.torch.varlen_sdpa", varlen_sdpa, words)
-    _context.check(q, k, v, sink)
+    sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    _context.check(q=q, k=k, v=v, sink=sink, causal=causal, align=align, **sums)
     if _active.stack:
         options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
         options |= {"return_max": return_max, **words}

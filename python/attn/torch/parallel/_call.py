@@ -198,7 +198,7 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
     for name, x in {"query": q, "key": k, "value": v}.items():
         if x.dim() != 4 or x.is_nested:
             raise ValueError(f"expected {name} of rank 4 (B, H, rows of the rank, D), found shape {tuple(x.shape)}")
-    _context.check(q, k, v, options.get("sink"))
+    _context.check(query=q, key=k, value=v, **options)
     if not q.shape[2] == k.shape[2] == v.shape[2] or q.shape[0] != k.shape[0]:
         raise ValueError(
             f"expected the same rows of query, key and value on a rank, found shapes {tuple(q.shape)}, "
