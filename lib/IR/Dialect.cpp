@@ -61,7 +61,7 @@ static ParseResult refuseUnknownOp(OpAsmParser &parser, OperationState &state) {
       known.push_back(op.stripDialect());
   if (meant.empty())
     meant = attn::findNearestName(name, known);
-  InFlightDiagnostic diag = parser.emitError(parser.getNameLoc(), "custom op '") << state.name << "' is unknown";
+  InFlightDiagnostic diag = parser.emitError(parser.getNameLoc(), "is unknown"); // behind "custom op 'attn.foo' "
   if (!meant.empty())
     diag << "; did you mean 'attn." << meant << "'?";
   return diag;

@@ -13,6 +13,7 @@
 #include "HotLoops.h"
 #include "Load.h"
 #include "attn-c/attn_runtime.h"
+#include "attn/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,18 +28,8 @@ static constexpr unsigned kMinRounds = 5;
 
 using Arguments = std::vector<NpyArray>;
 
-namespace {
-
-struct Timing {
-  double best, median;
-};
-
-Timing summarize(std::vector<double> times) {
-  llvm::sort(times);
-  return {times.front(), times[times.size() / 2]};
-}
-
-} // namespace
+/// Where the lines go: not between the records.
+static raw_ostream &getText(const BenchCommand &command) { return command.json == "-" ? errs() : outs(); }
 
 Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
                                        const std::map<std::string, int64_t> &sizes) {
@@ -135,21 +126,16 @@ static Expected<BenchCase> createCase(const BenchCommand &command, LoadedKernel 
   return result;
 }
 
-static std::string printThreads(int threads) {
-  return std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-}
-
 /// What the time would be at either ceiling, which of them bounds, and how near the kernel is to both.
-static void printBound(const BenchCase &timed, const Ceilings &ceilings, double seconds) {
-  const Cost &cost = timed.cost;
-  double rate = cost.flops / seconds * 1e-9, traffic = cost.bytes / seconds * 1e-9;
-  double ridge = ceilings.getGflops() / ceilings.getGigabytes();
-  bool isMemoryBound = cost.getIntensity() < ridge;
-  outs() << "  bound by " << (isMemoryBound ? "memory" : "multiply-adds") << ": " << format("%.1f", cost.getIntensity())
-         << " FLOP/byte, the ceilings meet at " << format("%.1f", ridge) << "; " << format("%.1f", rate) << " of "
-         << format("%.1f", ceilings.getGflops()) << " GFLOP/s (" << format("%.1f", 100 * rate / ceilings.getGflops())
-         << " %), " << format("%.1f", traffic) << " of " << format("%.1f", ceilings.getGigabytes()) << " GB/s ("
-         << format("%.1f", 100 * traffic / ceilings.getGigabytes()) << " %)\n";
+static void printBound(raw_ostream &os, const BenchRecord &record) {
+  double ridge = record.maxGflops / record.maxGigabytes;
+  bool isMemoryBound = record.cost.getIntensity() < ridge;
+  os << "  bound by " << (isMemoryBound ? "memory" : "multiply-adds") << ": "
+     << format("%.1f", record.cost.getIntensity()) << " FLOP/byte, the ceilings meet at " << format("%.1f", ridge)
+     << "; " << format("%.1f", record.getGflops()) << " of " << format("%.1f", record.maxGflops) << " GFLOP/s ("
+     << format("%.1f", 100 * record.getGflops() / record.maxGflops) << " %), " << format("%.1f", record.getGigabytes())
+     << " of " << format("%.1f", record.maxGigabytes) << " GB/s ("
+     << format("%.1f", 100 * record.getGigabytes() / record.maxGigabytes) << " %)\n";
 }
 
 static Error printLoops(const BenchCommand &command, const Source &source) {
@@ -162,31 +148,25 @@ static Error printLoops(const BenchCommand &command, const Source &source) {
   Expected<std::vector<HotLoop>> loops = findHotLoops(*object, *target);
   if (!loops)
     return loops.takeError();
+  raw_ostream &os = getText(command);
   for (const HotLoop &loop : *loops) {
     if (command.roofline == Roofline::Assembly) {
-      printAssembly(outs(), loop);
+      printAssembly(os, loop);
       continue;
     }
-    outs() << "  loop ";
-    printHotLoop(outs(), loop);
-    outs() << "\n";
+    os << "  loop ";
+    printHotLoop(os, loop);
+    os << "\n";
   }
   return Error::success();
 }
 
-static Error timeCase(const BenchCommand &command, Expected<BenchCase> timed) {
-  if (!timed)
-    return timed.takeError();
-  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
-  if (!target)
-    return target.takeError();
-  if (target->gpu)
-    return timeOnDevice(command, *timed);
-  Product product = getProduct(timed->element, *target);
-  Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
+static Expected<BenchRecord> timeOnHost(const BenchCommand &command, const BenchCase &timed, const TargetInfo &target) {
+  Product product = getProduct(timed.element, target);
+  Expected<Ceilings> ceilings = Ceilings::create(target, product, command.threads);
   if (!ceilings)
     return ceilings.takeError();
-  bool hasRate = timed->noRate.empty(), isDecode = timed->cost.isDecode;
+  bool hasRate = timed.noRate.empty(), isDecode = timed.cost.isDecode;
   bool measuresRoofline = command.roofline == Roofline::Measured && hasRate;
 
   std::vector<double> times;
@@ -197,47 +177,55 @@ static Error timeCase(const BenchCommand &command, Expected<BenchCase> timed) {
     if (hasRate && (isDecode || measuresRoofline))
       if (Error error = ceilings->measureRead())
         return error;
-    const Arguments &arguments = timed->copies[times.size() % timed->copies.size()];
+    const Arguments &arguments = timed.copies[times.size() % timed.copies.size()];
     double before = getSeconds();
-    if (Error error = timed->kernel.call(arguments))
+    if (Error error = timed.kernel.call(arguments))
       return error;
     times.push_back(getSeconds() - before);
   }
-  Timing timing = summarize(times);
-  double rate = (isDecode ? timed->cost.bytes : timed->cost.flops) / timing.best * 1e-9;
-  double ceiling = isDecode ? ceilings->getGigabytes() : ceilings->getGflops();
-  StringRef unit = isDecode ? " GB/s" : " GFLOP/s";
-  outs() << timed->title << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
-         << format("%.3f", timing.median * 1e3) << " ms, ";
-  if (hasRate)
-    outs() << format("%.1f", rate) << unit << ", ceiling " << format("%.1f", ceiling) << unit << " ("
-           << (isDecode ? "read" : getProductName(product)) << ", " << printThreads(command.threads) << "), "
-           << format("%.1f", 100 * rate / ceiling) << " %";
-  else
-    outs() << "no rate, as " << timed->noRate;
-  if (timed->unfused) {
+  llvm::sort(times);
+  BenchRecord record{timed.title, timed.noRate, timed.cost};
+  record.best = times.front();
+  record.median = times[times.size() / 2];
+  record.product = getProductName(product);
+  record.maxGflops = ceilings->getGflops();
+  record.maxGigabytes = ceilings->getGigabytes();
+  if (timed.unfused) {
     double before = getSeconds();
-    if (Error error = timed->unfused->call(timed->copies.front()))
+    if (Error error = timed.unfused->call(timed.copies.front()))
       return error;
-    double time = getSeconds() - before;
-    outs() << ", unfused chain " << format("%.3f", time * 1e3) << " ms (" << format("%.1f", time / timing.best)
-           << " x)";
+    record.unfused = getSeconds() - before;
   }
-  outs() << describeLoad({ceilings->getProcessorShare(), timing.median / timing.best, hasRate ? rate / ceiling : 0})
-         << "\n";
-  if (measuresRoofline)
-    printBound(*timed, *ceilings, timing.best);
+  record.busy = describeLoad({ceilings->getProcessorShare(), record.median / record.best,
+                              hasRate ? record.getRate() / record.getCeiling() : 0});
+  return record;
+}
+
+static Error timeCase(const BenchCommand &command, Expected<BenchCase> timed, std::vector<BenchRecord> &records) {
+  if (!timed)
+    return timed.takeError();
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return target.takeError();
+  Expected<BenchRecord> record = target->gpu ? timeOnDevice(command, *timed) : timeOnHost(command, *timed, *target);
+  if (!record)
+    return record.takeError();
+  printRecord(getText(command), *record, command.threads);
+  if (command.roofline == Roofline::Measured && record->noRate.empty())
+    printBound(getText(command), *record);
+  getText(command).flush();
+  records.push_back(std::move(*record));
   return Error::success();
 }
 
-static Error timeProblem(const BenchCommand &command, const std::string &line) {
-  if (Error error = timeCase(command, createCase(command, line)))
+static Error timeProblem(const BenchCommand &command, const std::string &line, std::vector<BenchRecord> &records) {
+  if (Error error = timeCase(command, createCase(command, line), records))
     return error;
   return command.roofline == Roofline::Measured ? printLoops(command, {"", line}) : Error::success();
 }
 
 /// Each kernel of a file, or the one that is asked for; their loops at the end.
-static Error timeFile(const BenchCommand &command) {
+static Error timeFile(const BenchCommand &command, std::vector<BenchRecord> &records) {
   Expected<LoadedKernel> loaded = LoadedKernel::compile(*command.source, command.options, command.kernel);
   if (!loaded)
     return loaded.takeError();
@@ -250,9 +238,8 @@ static Error timeFile(const BenchCommand &command) {
     Expected<LoadedKernel> kernel = loaded->getKernel(each.name);
     if (!kernel)
       return kernel.takeError();
-    if (Error error = timeCase(command, createCase(command, std::move(*kernel))))
+    if (Error error = timeCase(command, createCase(command, std::move(*kernel)), records))
       return error;
-    outs().flush();
   }
   return command.roofline == Roofline::Measured ? printLoops(command, *command.source) : Error::success();
 }
@@ -274,8 +261,8 @@ static Error printCeilings(const BenchCommand &command) {
   if (target->bf16DotRate > 0)
     products.push_back(Product::Bf16Dot);
   auto print = [&](StringRef name, double rate, StringRef unit, double processorShare) {
-    outs() << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit
-           << describeLoad({processorShare}) << "\n";
+    getText(command) << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit
+                     << describeLoad({processorShare}) << "\n";
   };
   for (Product product : products) {
     bool measuresRead = product == Product::F32;
@@ -298,18 +285,29 @@ static Error printCeilings(const BenchCommand &command) {
 }
 
 int driver::bench(const BenchCommand &command) {
+  // A file that cannot be written is found before the time is spent.
+  OutputFiles probe(command.source ? command.source->file : "");
+  if (!command.json.empty())
+    if (Error error = probe.add(command.json, [](raw_ostream &) {}))
+      return reportError(std::move(error));
   attn_runtime_set_num_threads(command.threads);
   if (command.printCeilings)
     if (Error error = printCeilings(command))
       return reportError(std::move(error));
   bool runs = command.roofline == Roofline::None || command.roofline == Roofline::Measured;
+  std::vector<BenchRecord> records;
   if (command.source)
-    if (Error error = runs ? timeFile(command) : printLoops(command, *command.source))
+    if (Error error = runs ? timeFile(command, records) : printLoops(command, *command.source))
       return reportError(std::move(error));
   for (const std::string &line : command.problems) {
-    if (Error error = runs ? timeProblem(command, line) : describeProblem(command, line))
+    if (Error error = runs ? timeProblem(command, line, records) : describeProblem(command, line))
       return reportError(std::move(error));
     outs().flush();
   }
-  return 0;
+  if (command.json.empty())
+    return 0;
+  std::string text;
+  raw_string_ostream os(text);
+  writeRecords(os, records, command);
+  return writeFiles({{command.json, text}}, command.source ? command.source->file : "");
 }

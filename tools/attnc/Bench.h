@@ -24,6 +24,34 @@ struct BenchCase {
   Cost cost;
 };
 
+/// Figures of one of them.
+struct BenchRecord {
+  std::string title;
+  std::string noRate; ///< why there is no rate; empty where there is one
+  Cost cost;
+  bool isOnDevice = false;                ///< of a GPU, which has no measured ceilings
+  double best = 0, median = 0;            ///< seconds of a call
+  std::optional<double> unfused{};        ///< seconds of the chain
+  std::string product{};                  ///< what the ceiling of multiply-adds is of
+  double maxGflops = 0, maxGigabytes = 0; ///< the ceilings; 0 for one that was not asked for
+  std::string busy{};                     ///< as describeLoad says it
+
+  double getGflops() const { return cost.flops / best * 1e-9; }
+  double getGigabytes() const { return cost.bytes / best * 1e-9; }
+  /// Of what bounds the problem: multiply-adds, or reads.
+  double getRate() const { return cost.isDecode ? getGigabytes() : getGflops(); }
+  double getCeiling() const { return cost.isDecode ? maxGigabytes : maxGflops; }
+  llvm::StringRef getUnit() const { return cost.isDecode ? " GB/s" : " GFLOP/s"; }
+  llvm::StringRef getCeilingName() const { return cost.isDecode ? llvm::StringRef("read") : product; }
+};
+
+/// "1 thread" and so on.
+std::string printThreads(int threads);
+/// The line of a record.
+void printRecord(llvm::raw_ostream &os, const BenchRecord &record, int threads);
+/// All records as one array of JSON.
+void writeRecords(llvm::raw_ostream &os, llvm::ArrayRef<BenchRecord> records, const BenchCommand &command);
+
 class DeviceArguments;
 
 /// Times kernels that take the same arguments, which are copied to the device once.
@@ -43,8 +71,8 @@ private:
   size_t next = 0;
 };
 
-/// Times a kernel for a GPU, and prints its line.
-llvm::Error timeOnDevice(const BenchCommand &command, const BenchCase &timed);
+/// Times a kernel for a GPU.
+llvm::Expected<BenchRecord> timeOnDevice(const BenchCommand &command, const BenchCase &timed);
 
 } // namespace attn::driver
 

@@ -11,7 +11,6 @@
 #include "Bench.h"
 #include "Ceilings.h"
 #include "Load.h"
-#include "llvm/Support/Format.h"
 
 using namespace llvm;
 using namespace attn;
@@ -47,7 +46,7 @@ DeviceTimer::DeviceTimer(DeviceTimer &&) = default;
 DeviceTimer &DeviceTimer::operator=(DeviceTimer &&) = default;
 DeviceTimer::~DeviceTimer() = default;
 
-Error driver::timeOnDevice(const BenchCommand &command, const BenchCase &timed) {
+Expected<BenchRecord> driver::timeOnDevice(const BenchCommand &command, const BenchCase &timed) {
   Expected<DeviceTimer> timer = DeviceTimer::create(timed.kernel, timed.copies);
   if (!timer)
     return timer.takeError();
@@ -66,14 +65,9 @@ Error driver::timeOnDevice(const BenchCommand &command, const BenchCase &timed) 
     times.push_back(*seconds);
   }
   llvm::sort(times);
-  double best = times.front(), median = times[times.size() / 2];
-  outs() << timed.title << ": best " << format("%.4f", best * 1e3) << " ms, median " << format("%.4f", median * 1e3)
-         << " ms, ";
-  if (timed.noRate.empty())
-    outs() << format("%.1f", timed.cost.flops / best * 1e-12) << " TFLOP/s, "
-           << format("%.1f", timed.cost.bytes / best * 1e-9) << " GB/s";
-  else
-    outs() << "no rate, as " << timed.noRate;
-  outs() << describeLoad({.spread = median / best}) << "\n";
-  return Error::success();
+  BenchRecord record{timed.title, timed.noRate, timed.cost, /*isOnDevice=*/true};
+  record.best = times.front();
+  record.median = times[times.size() / 2];
+  record.busy = describeLoad({.spread = record.median / record.best});
+  return record;
 }

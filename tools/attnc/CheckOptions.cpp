@@ -30,6 +30,23 @@ static StringRef getWord(ArrayRef<char *> arguments, size_t position, const driv
   return isNext ? StringRef(arguments[position + 1]) : argument.split('=').second;
 }
 
+/// A command without a file as input, which somebody gives one.
+static Error checkPositionals(ArrayRef<char *> arguments, cl::SubCommand &command) {
+  if (!command.PositionalOpts.empty())
+    return Error::success();
+  const auto &known = cl::getRegisteredOptions(command);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    StringRef argument(arguments[i]);
+    if (!argument.starts_with("-"))
+      return createStringError("expected --problem=LINE or --problems=FILE with attnc " + command.getName() +
+                               ", found '" + argument + "'; IR has schedules by hand, --schedule");
+    auto found = known.find(argument.ltrim('-'));
+    bool isNext = found != known.end() && found->second->getValueExpectedFlag() == cl::ValueRequired;
+    i += isNext; // the value of -o FILE
+  }
+  return Error::success();
+}
+
 Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubCommand *> commands,
                                ArrayRef<OptionWords> options, StringRef message) {
   StringRef first = arguments.empty() ? "" : arguments.front();
@@ -54,14 +71,19 @@ Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubComma
     if (!names.empty())
       return createStringError("expected " + option + " with " + names + " only");
   }
+  if (active != commands.end())
+    if (Error error = checkPositionals(arguments.drop_front(), **active))
+      return error;
   // Of a number, LLVM says on standard error itself what is wrong.
   return createStringError(message.empty() ? "expected numbers that the options take, found another, named above"
                                            : message);
 }
 
 Error driver::checkIsFile(StringRef name, ArrayRef<cl::SubCommand *> commands) {
-  if (name.empty() || name.starts_with("-") || name.starts_with("@") || name.contains('.') || sys::fs::exists(name))
+  if (name.empty() || name.starts_with("-") || name.starts_with("@") || sys::fs::exists(name))
     return Error::success();
+  if (commands.empty() || name.contains('.') || name.contains('/'))
+    return createFileError(name, std::make_error_code(std::errc::no_such_file_or_directory));
   auto getName = [](cl::SubCommand *command) { return command->getName(); };
   return createStringError("expected a file, or one of the commands " + join(map_range(commands, getName), ", ") +
                            ", found '" + name + "'");

@@ -28,7 +28,7 @@ struct OptionWords {
 /// file.
 llvm::Error explainArguments(llvm::ArrayRef<char *> arguments, llvm::ArrayRef<llvm::cl::SubCommand *> commands,
                              llvm::ArrayRef<OptionWords> options, llvm::StringRef message);
-/// A name without a dot that is no file may be an unknown command.
+/// An error for the name of a file that is not there. One without a dot or slash may be an unknown command.
 llvm::Error checkIsFile(llvm::StringRef name, llvm::ArrayRef<llvm::cl::SubCommand *> commands);
 /// After parsing: LLVM takes the options of the top level in a command as well, and there some of its own with names of
 /// ours.

@@ -141,6 +141,10 @@ cl::opt<Roofline>
                         clEnumValN(Roofline::Static, "static", "the loops only; nothing is run"),
                         clEnumValN(Roofline::Assembly, "asm", "their instructions, as llvm-mca reads them")),
              inBench, inCategory);
+cl::opt<std::string> json("json",
+                          cl::desc("write a record of each problem or kernel (default: to standard output, and what is "
+                                   "printed without it to standard error)"),
+                          cl::value_desc("FILE.json"), cl::ValueOptional, inBench, inCategory);
 cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
 
 // attnc tune
@@ -156,6 +160,10 @@ std::shared_ptr<const TunedFile> tunedFile;
 std::vector<KernelName> kernelNames;
 
 Error checkFlags() {
+  if (Error error = checkIsFile(inputFile, kCommands))
+    return error;
+  if (Error error = checkIsFile(problemFile, /*commands=*/{}))
+    return error;
   if (Error error = checkOptions(kCommands, category))
     return error;
   for (const cl::opt<std::string> *option :
@@ -190,6 +198,9 @@ Error checkFlags() {
   if (facts && facts->gpu && benchCommand && takesProcessors)
     return createStringError("expected a processor as target of --unfused, --ceilings and --roofline, found '" +
                              target + "'; leave them out");
+  if (json.getNumOccurrences() && (roofline == Roofline::Static || roofline == Roofline::Assembly))
+    return createStringError("expected something to time with --json, found --roofline of loops alone, which runs "
+                             "nothing; leave --json out, or write --roofline");
   bool runsNothing = benchCommand && (roofline == Roofline::Static || roofline == Roofline::Assembly);
   if (facts && facts->isArm() && target != "host" && (benchCommand || tuneCommand) && !runsNothing)
     return createStringError("expected a target that this machine runs with attnc bench and attnc tune, found '" +

@@ -63,8 +63,6 @@ Expected<std::string> getProblem(const std::string &line) {
 }
 
 Expected<Source> getSource() {
-  if (Error error = checkIsFile(inputFile, kCommands))
-    return error;
   if (inputFile.empty() == problems.empty())
     return createStringError("expected INPUT.mlir or --problem=LINE, found " +
                              Twine(inputFile.empty() ? "neither" : "both"));
@@ -262,7 +260,12 @@ int runBench() {
   } else if (!kernelName.empty()) {
     return reportError(createStringError("expected INPUT.mlir with --kernel, found none; leave --kernel out"));
   }
-  return bench({*lines, source, kernelName, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
+  if (json.getNumOccurrences() && lines->empty() && !source)
+    return reportError(createStringError("expected INPUT.mlir, --problem=LINE or --problems=FILE with --json, found "
+                                         "none"));
+  std::string records = json.getNumOccurrences() && json.empty() ? "-" : json.getValue();
+  return bench(
+      {*lines, source, kernelName, getOptions(), *given, threads, seconds, unfused, roofline, ceilings, records});
 }
 
 } // namespace

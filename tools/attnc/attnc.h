@@ -64,6 +64,7 @@ struct BenchCommand {
   bool compareUnfused = false;
   Roofline roofline = Roofline::None;
   bool printCeilings = false; ///< of the machine, without any problem
+  std::string json;           ///< a file for the records, "-" for standard output; empty for none
 };
 
 struct TuneCommand {
