@@ -116,6 +116,12 @@ def test_architectures_use_attn_in_every_layer(architectures, name):
     assert architectures.check(chosen, "attn")[0] == "uses"
 
 
+def test_the_mask_alone_says_that_rows_are_causal(architectures):
+    """Layers of the decoder say that they are not: the model does not take "sdpa", which would ask them."""
+    dense = {"num_experts": 4, "encoder_sparse_step": 0, "decoder_sparse_step": 0}
+    assert architectures.check(architectures.translator("NllbMoe", architectures.BART | dense), "attn")[0] == "uses"
+
+
 def test_each_of_them_is_of_another_architecture(architectures):
     assert len({x.configuration for x in architectures.ARCHITECTURES}) == 45
 

@@ -53,7 +53,9 @@ def _mask(*arguments: Any, **keywords: Any) -> torch.Tensor | None:
         mask = sdpa_mask(*arguments, **keywords)
     else:
         _interface.check_caller()
-        mask = _windows.predicate(sdpa_mask, keywords)
+        # That rows are causal is the mask's to say: layers of models that do not take "sdpa" may say it wrongly.
+        may_skip = keywords["q_length"] == 1 and keywords.get("allow_is_causal_skip", True)
+        mask = _windows.predicate(sdpa_mask, keywords | {"allow_is_causal_skip": may_skip})
     return mask
 
 
