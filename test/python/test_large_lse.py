@@ -128,6 +128,45 @@ def test_scores_of_products_are_uniform(target):
     np.testing.assert_allclose(found["v"], np.broadcast_to(dout.sum(2, keepdims=True) / 20, v.shape), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:attn. lse of")
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e14])
+def test_no_weight_is_more_than_one(size):
+    """Scores that a backward pass rounds in another way than the pass that has found their maximum."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        q, k = ((rng.standard_normal((1, 1, n, 96)) * np.sqrt(size)).astype(np.float32) for n in (6, 95))
+        v = np.ones_like(k)
+        sums = attn.sdpa(q, k, v, return_key_sums=True)[1]
+        out, row_max, log_sum = attn.sdpa(q, k, v, return_max=True, return_log_sum=True)
+        dv = attn.sdpa_backward(q, k, v, out, (row_max, log_sum), np.ones_like(out), grad="v")["v"]
+        np.testing.assert_allclose(out, 1, rtol=1e-5)
+        assert sums.max() <= 6.001
+        assert dv.max() <= 6.001
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"), [("reference", "float64"), ("x86-64", "float32"), ("x86-64-v3", "float64")]
+)
+def test_a_maximum_below_the_scores(target, dtype):
+    """What rounding makes of large scores, made of small ones; what is no number stays so."""
+    q, k, v, dout = draw(dtype, (1, 1, 1, 64, 64, 32))
+    k[..., 7, :] *= 9
+    options = {"return_max": True, "return_log_sum": True}
+    out, row_max, log_sum = attn.sdpa(q, k, v, **options)
+    module = attn.reference if target == "reference" else attn
+    words = {} if target == "reference" else {"target": target}
+    for saved in ((row_max - 2, log_sum), row_max + log_sum - 2):
+        m, ln_l = saved if isinstance(saved, tuple) else (saved, np.zeros_like(saved))
+        s = np.einsum("bhid,bhjd->bhij", q.astype("f8"), k.astype("f8")) * 32**-0.5
+        p = np.exp(np.minimum(s - m[..., None], 0) - ln_l[..., None])
+        expected = np.einsum("bhij,bhie->bhje", p, dout.astype("f8"))
+        found = module.sdpa_backward(q, k, v, out, saved, dout, grad="v", **words)["v"]
+        assert_within(ERRORS[dtype] * np.abs(expected).max(), found.astype("f8"), expected, "dv")
+        broken = q.copy()
+        broken[..., 5, :] = np.nan
+        assert np.isnan(module.sdpa_backward(broken, k, v, out, saved, dout, grad="v", **words)["v"]).all()
+
+
 def test_reference():
     q, k, v, dout = draw("float64")
     bias = uniform_bias("float64", 64, 64, -1e30)

@@ -49,7 +49,7 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
     Value score = laneCode.apply(raw, key, 0, mask);
     if (mask)
       score = vb.select(mask, score, vb.splat(-kInfinity));
-    Value weight = vb.expDifference(score, lse, /*roundedTo=*/Type(), logSum);
+    Value weight = vb.weightOf(score, lse, logSum);
     // lse may be NaN by another key: -inf less that is no number.
     if (mayBeZero)
       weight = vb.select(vb.isEqual(score, -kInfinity), vb.splat(0), weight);
