@@ -68,3 +68,25 @@ def test_tensors_that_attn_itself_writes_are_counted():
         write()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             product.backward(torch.ones_like(product))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_model_appends_where_nothing_is_recorded(strict):
+    """Parameters require gradients while a model is exported: who runs the program says whether there are any."""
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.project = torch.nn.Linear(HKV * D, HKV * D)
+            self.register_buffer("cache", torch.zeros(2, PAGE, HKV, D))
+
+        def forward(self, x, slots):
+            at.kv_append(self.cache, self.project(x).view(-1, HKV, D), slots=slots)
+            return self.cache * 1
+
+    model, inputs = Model(), (torch.randn(2, HKV * D), torch.tensor([1, 20]))
+    program = torch.export.export(model, inputs, strict=strict).module()
+    with pytest.raises(TypeError, match="expected new of attn::kv_append to require no gradient"):
+        program(*inputs)
+    with torch.no_grad():
+        torch.testing.assert_close(program(*inputs), model(*inputs))

@@ -165,6 +165,8 @@ def _refuse_recorded(cache: Tensor, new: Tensor, *others: Any) -> None:
       RuntimeError: one has a tangent.
     """
     _refuse_tangents(cache, new)
+    if torch.compiler.is_exporting():  # models have parameters; who runs the program says whether gradients are wanted
+        return
     for name, x in (("cache", cache), ("new", new)):
         if x.requires_grad and torch.is_grad_enabled():
             raise TypeError(
