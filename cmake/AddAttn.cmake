@@ -68,6 +68,14 @@ macro(attn_find_dependencies)
   install(TARGETS attn_flags EXPORT AttnRuntimeTargets)
 endmacro()
 
+# attn_install(NAME …): install(TARGETS NAME …), and NAME is a part of attn_product, so that what is installed is what
+# scripts/setup.sh builds.
+function(attn_install name)
+  install(TARGETS ${name} ${ARGN})
+  add_dependencies(attn_product ${name})
+  set_property(TARGET attn_product APPEND PROPERTY ATTN_INSTALLED $<TARGET_FILE:${name}>)
+endfunction()
+
 # attn_precompile(TARGET): TARGET takes MLIR's headers precompiled (lib/CMakeLists.txt), which makes compiling it 4 times
 # faster. Its compile options must be those of attn_flags.
 function(attn_precompile target)
@@ -83,7 +91,7 @@ function(attn_add_library name)
   target_link_libraries(${name} PUBLIC MLIR LLVM)
   add_dependencies(${name} attn_headers ${ARG_DEPENDS})
   attn_precompile(${name})
-  install(TARGETS ${name} EXPORT AttnTargets ARCHIVE DESTINATION lib)
+  attn_install(${name} EXPORT AttnTargets ARCHIVE DESTINATION lib)
   set_property(GLOBAL APPEND PROPERTY ATTN_LIBRARIES ${name})
 endfunction()
 
@@ -113,7 +121,20 @@ function(attn_add_tool name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   attn_precompile(${name})
-  install(TARGETS ${name} EXPORT AttnRuntimeTargets RUNTIME DESTINATION bin)
+  attn_install(${name} EXPORT AttnRuntimeTargets RUNTIME DESTINATION bin)
+endfunction()
+
+# Before anything is installed: cmake --install copies what it finds, and would leave half a package where a part is not
+# built.
+function(attn_expect_product)
+  install(CODE "
+    set(files \"$<TARGET_GENEX_EVAL:attn_product,$<TARGET_PROPERTY:attn_product,ATTN_INSTALLED>>\")
+    foreach(file IN LISTS files)
+      if(NOT EXISTS \${file})
+        message(FATAL_ERROR \"expected \${file}, found none; nothing is installed; build it first: \"
+          \"cmake --build ${PROJECT_BINARY_DIR} --target attn_product\")
+      endif()
+    endforeach()")
 endfunction()
 
 # Installs headers, .td files and the CMake package `Attn`.

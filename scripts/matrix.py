@@ -6,6 +6,7 @@
   scripts/matrix.py --with=grad --count=1000   only lines that have another level of the axis grad than its first
   scripts/matrix.py --target=sapphirerapids --emulator=FILE.so   what this processor lacks is emulated
   scripts/matrix.py --target=neoverse-v2 --runner=build/arm/runner   another architecture, under qemu-user
+  scripts/matrix.py --target=sm_80 --count=500   lines for GPUs, compiled to PTX: each has a kernel, or is refused by name
 
 A case is one level of each axis of scripts/matrix_cases.py. The first cases are chosen so that each pair of levels that
 the parser accepts together is in one of them at least; the others are random. One case in REFUSED_EVERY breaks a rule
@@ -32,8 +33,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from matrix_cases import AXES, Generator, print_problem, print_sizes
-from matrix_rules import Levels, broken_rules
+from matrix_cases import AXES, GPU_AXES, Generator, print_problem, print_sizes
+from matrix_rules import GPU_REFUSALS, Levels, broken_rules
 
 TIME_LIMIT = 300  # seconds a line
 
@@ -52,16 +53,23 @@ class Result:
         return self.verdict not in ("passed", "refused")
 
 
-def judge(case: Levels, code: int, output: str) -> str:
-    """The verdict on what attnc printed."""
+def is_gpu(target: str) -> bool:
+    """True where lines are compiled only: this machine may have no such device."""
+    return target.startswith("sm_")
+
+
+def judge(case: Levels, code: int, output: str, compiles: bool = False) -> str:
+    """The verdict on what attnc printed, which ran the line or, if `compiles`, only compiled it."""
     broken = broken_rules(case)
     is_refused = code == 1 and "error: problem line" in output
     if is_refused and any(rule.message in output for rule in broken):
         return "refused"
     if is_refused or broken:
         return ("not refused, expected: " + broken[0].message) if broken else "refused, expected it to run"
-    if code == 0 and ": ok" in output:
+    if code == 0 and (": ok" in output or compiles):
         return "passed"
+    if compiles and code == 1 and any(text in output for text in GPU_REFUSALS):
+        return "refused"
     lines = [line for line in output.splitlines() if "error:" in line or "FAILED" in line]
     text = re.sub(r"error [^ ]*, relative to max \|ref\| \S+", "error", lines[0]) if lines else f"exit status {code}"
     text = re.sub(r"^.*?(error|attnc): ", "", text)
@@ -75,6 +83,7 @@ class Runner:
         """Takes the driver's path, the target, and the library (tile_emulator.c) or the command that runs it."""
         self.attnc = attnc
         self.options = [f"--target={target}"] if target else []
+        self.compiles = is_gpu(target)
         # Idle threads that spin would take the cores of the other jobs.
         self.environment = os.environ | {"OMP_WAIT_POLICY": "passive", "LLVM_DISABLE_SYMBOLIZATION": "1"}
         if runner:
@@ -85,8 +94,10 @@ class Runner:
 
     def run(self, case: Levels, seed: int) -> Result:
         """Runs one line with inputs of this seed."""
-        options = ["run", "--check", "--problem=" + print_problem(case), f"--seed={seed}", print_sizes(case)]
-        options += self.options
+        options = ["--emit=ptx", "-o", os.devnull]
+        if not self.compiles:
+            options = ["run", "--check", f"--seed={seed}", print_sizes(case)]
+        options += ["--problem=" + print_problem(case), *self.options]
         command = [str(self.attnc), *(option for option in options if option)]
         paste = shlex.join(["attnc", *command[1:]])
         try:
@@ -94,7 +105,7 @@ class Runner:
         except subprocess.TimeoutExpired:
             return Result(f"no end within {TIME_LIMIT} s", "", paste)
         output = (done.stdout + done.stderr).decode(errors="replace")
-        return Result(judge(case, done.returncode, output), output, paste)
+        return Result(judge(case, done.returncode, output, self.compiles), output, paste)
 
     def minimize(self, case: Levels, seed: int, failure: Result) -> Result:
         """Sets axes to their plainest levels for as long as the same thing is wrong."""
@@ -137,6 +148,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the lines and run none")
     arguments = parser.parse_args()
 
+    if is_gpu(arguments.target):
+        AXES.update(GPU_AXES)
     generator, runner = (
         Generator(arguments.seed, arguments.needed),
         Runner(arguments.attnc, arguments.target, arguments.emulator, arguments.runner),

@@ -51,6 +51,16 @@ AXES: dict[str, tuple[str, ...]] = {
     "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink", "scale", "scale,q,v", "q,k_scale,v_scale"),
     "into": ("", "state", "q", "v", "q,k,v"),
 }
+# Levels of lines for GPUs: sizes around tiles, and what has kernels there for the most part.
+GPU_AXES: dict[str, tuple[str, ...]] = {
+    "size": ("64x64", "5x7", "1x203", "17x1", "7x0", "16x16", "32x64", "33x31", "64x203", "128x64", "64x1024", "1x1600"),
+    "d": ("64", "8", "32", "59", "80", "96", "128", "192", "256", "304", "512", "576"),
+    "dv": ("", "16", "64", "72", "128", "256", "320", "512", "600"),
+    "element": ("bf16", "f16", "f32"),
+    "paged": ("", "16", "32", "64", "128", "3", "16,hnd"),
+    "out": ("", "lse", "max", "lse,max,log_sum"),
+    "grad": ("", "q", "v,k", "q,k,v"),
+}
 # How often an axis is drawn at another level than its first, against the others.
 RARE = {
     "kvscale": 0.5,

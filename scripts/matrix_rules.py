@@ -269,3 +269,10 @@ RULES = (
 def broken_rules(case: Levels) -> list[Rule]:
     """The rules for which the parser refuses a case; any of their messages may come first."""
     return [rule for rule in RULES if rule.holds(case)]
+
+
+# How the compiler says that a line has no GPU kernel: by the name of what has none, and with what to write instead.
+GPU_REFUSALS = (
+    "no GPU kernel for",
+    "KiB of shared memory for the smallest tile",
+)

@@ -27,6 +27,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Traced functions", "functions", []),
     ("Captured arrays", "_capture", ["capture"]),
     ("Threads and targets", "api", ["get_num_threads", "set_num_threads", "targets"]),
+    ("C headers", "api", ["get_include"]),
     ("The cache on disk", "_disk_cache", ["set_cache", "cache_info", "clear_cache", "CacheInfo"]),
     ("The reference", "reference/_forward", ["sdpa", "predicate"]),
     ("The reference of gradients", "reference/_backward", ["sdpa_backward"]),
@@ -62,6 +63,7 @@ PREFIXES = {
 }
 WIDTH = 100
 INTERNAL = {"on_arrays", "new_shapes", "in_order", "run"}  # methods for other modules of the package
+PROPERTIES = {"property", "cached_property"}
 Definition = ast.FunctionDef | ast.ClassDef
 
 
@@ -114,6 +116,14 @@ def get_signature(name: str, function: ast.FunctionDef, *, is_method: bool = Fal
     return f"{name}(\n" + "".join(f"    {x},\n" for x in words) + f"){result}"
 
 
+def get_heading(owner: str, method: ast.FunctionDef) -> str:
+    """How a method is written where it is called, or a property where it is read."""
+    name = f"{owner}.{method.name}"
+    if any(ast.unparse(x).split(".")[-1] in PROPERTIES for x in method.decorator_list):
+        return f"{name}: {ast.unparse(method.returns)}" if method.returns else name
+    return get_signature(owner.lower() if method.name == "__call__" else name, method, is_method=True)
+
+
 def format_docstring(text: str) -> str:
     """Paragraphs as they are; the sections Args, Returns and Raises as lists."""
     lines: list[str] = []
@@ -151,8 +161,7 @@ def document(name: str, definition: Definition, prefix: str) -> str:
             )
             is_public = is_public and method.name not in INTERNAL
             if is_public and (docstring := ast.get_docstring(method)):
-                called = name.lower() if method.name == "__call__" else f"{name}.{method.name}"
-                parts.append(f"```python\n{get_signature(called, method, is_method=True)}\n```")
+                parts.append(f"```python\n{get_heading(name, method)}\n```")
                 parts.append(format_docstring(docstring))
     return "\n\n".join(parts)
 

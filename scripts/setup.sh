@@ -9,9 +9,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The compilers, LLVM/MLIR with what find_package(MLIR) and find_package(LLD) ask for, and what the tests need.
+# The compilers (g++ is the system's, for the examples), LLVM/MLIR with what find_package(MLIR) and find_package(LLD) ask
+# for, and what the tests need.
 packages=(
-  cmake ninja-build ccache clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
+  cmake ninja-build ccache g++ clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
   libdlpack-dev libgtest-dev libbenchmark-dev python3-dev python3-venv
 )
@@ -32,7 +33,7 @@ missing_packages() {
 }
 
 install_packages() {
-  local missing as_root=()
+  local missing removed as_root=()
   if ! command -v dpkg-query >/dev/null; then
     echo "error: expected a Debian system, found no dpkg-query; install what these packages hold: ${packages[*]}" >&2
     exit 1
@@ -52,6 +53,11 @@ install_packages() {
   echo "setup: installing ${missing[*]}"
   # One unreachable source is no reason to stop: whether the packages are there, the next command says.
   "${as_root[@]}" apt-get update -q || true
+  # Debian has one libomp-…-dev at a time, and apt-get -y takes another one away without a word.
+  mapfile -t removed < <(apt-get install --simulate --no-install-recommends "${missing[@]}" | sed -n 's/^Remv \([^ ]*\).*/\1/p')
+  if [[ ${#removed[@]} -ne 0 ]]; then
+    echo "setup: removing ${removed[*]}, which Debian does not allow beside these"
+  fi
   if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; then
     echo "error: apt-get could not install ${missing[*]}; LLVM 22.1 is in Debian 12 (security) and later" >&2
     exit 1

@@ -36,7 +36,8 @@ openmp=$(realpath "$(sed -n 's/^OpenMP_omp_LIBRARY:FILEPATH=//p' "$build/CMakeCa
 sed -i 's|^license-files = .*|license-files = ["LICENSE", "licences/*"]|' "$work/project/pyproject.toml"
 mkdir "$work/project/licences"
 # The packages of both architectures have the same files.
-for file in "$(llvm-config-22 --libdir)/libLLVMCore.a" /usr/lib/*/libzstd.a "${openmp#"$PWD/$root"}"; do
+dlpack=$(sed -n 's/^DLPACK_INCLUDE_DIR:PATH=//p' "$build/CMakeCache.txt")/dlpack/dlpack.h
+for file in "$(llvm-config-22 --libdir)/libLLVMCore.a" /usr/lib/*/libzstd.a "${openmp#"$PWD/$root"}" "${dlpack#"$PWD/$root"}"; do
   package=$(dpkg-query --search "$(realpath "$file")" | cut -d: -f1)
   cp "$root/usr/share/doc/$package/copyright" "$work/project/licences/$package.txt"
 done

@@ -10,6 +10,7 @@
 #include "attn/Compiler/Compiler.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
+#include "attn/Onnx/Onnx.h"
 
 using namespace mlir;
 using namespace attn;
@@ -80,6 +81,8 @@ void Compiler::collectKernels() {
       kernel.kind = kind.str();
       kernel.pair = function.getAttrOfType<StringAttr>(kPairAttr).str();
     }
+    if (auto part = function.getAttrOfType<StringAttr>(kOnnxAttr))
+      kernel.onnx = part.str();
     kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();
     for (NamedAttribute note : function.getAttrOfType<DictionaryAttr>(kConventionsAttr))
       kernel.words[findWord(note.getName())->word] = *readWord(note);

@@ -112,6 +112,8 @@ static json::Value toJSON(const Kernel &kernel) {
     object["kind"] = kernel.kind;
     object["pair"] = kernel.pair;
   }
+  if (!kernel.onnx.empty())
+    object["onnx"] = kernel.onnx;
   if (!kernel.problem.empty()) {
     object["problem"] = kernel.problem;
     object["features"] = kernel.features;

@@ -4,9 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Formula.h"
+#include "FormulaParts.h"
 #include "attn/IR/CaptureParts.h"
 #include "attn/IR/Derivative.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,7 +29,8 @@ public:
   FailureOr<Values> build() {
     Value scaleValue = op.getScaleValue();
     FloatAttr scale = scaleValue ? FloatAttr() : getStaticScale(op);
-    if (!scale && !scaleValue)
+    if ((!scale && !scaleValue) || failed(checkWordsKept(op, BackwardStepOp::getOperationName(),
+                                                         /*expanded=*/{Word::dropout_p, Word::softcap})))
       return failure();
     if (scaleValue)
       scaleValue = convertFloat(b, loc, scaleValue, type);
@@ -282,7 +284,7 @@ private:
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), end);
   }
 
-  /// dsink[h] = -sum over rows of exp((sink[h] - lse) - log_sum) * delta: it needs no pass over keys.
+  /// dsink[h] = -sum over rows of exp(min(sink[h] - lse, 0) - log_sum) * delta: it needs no pass over keys.
   Value buildSinkGradient(Value delta) {
     unsigned rank = cast<ShapedType>(op.getLse().getType()).getRank(), head = getHeadOfLse();
     AffineMap identity = b.getMultiDimIdentityMap(rank), perHead = getSinkMap(head);
@@ -314,10 +316,7 @@ private:
               Value ofDlse = op.getDlse() ? arith::NegFOp::create(nested, at, convert(x[3])).getResult() : zero;
               Value own =
                   arith::SelectOp::create(nested, at, isUnread(nested, at, sink, lse, logSum, x[2]), ofDlse, x[2]);
-              Value difference = arith::SubFOp::create(nested, at, sink, lse);
-              if (logSum)
-                difference = arith::SubFOp::create(nested, at, difference, logSum);
-              Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), own);
+              Value term = arith::MulFOp::create(nested, at, buildWeight(nested, at, sink, lse, logSum), own);
               Value none = createFloatConstant(nested, at, type, -std::numeric_limits<double>::infinity());
               Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, lse, none);
               if (endRow) {

@@ -116,7 +116,7 @@ struct ScoreMatrices {
 };
 } // namespace
 
-/// p = exp((s - lse) - log_sum), and 0 where the key is removed or the row is empty.
+/// p = exp(min(s - lse, 0) - log_sum), and 0 where the key is removed or the row is empty.
 template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, const ScoreMatrices &matrices) {
   // In the order of score functions: their first operand, bias and mask.
   Values inputs = {matrices.products};
@@ -134,10 +134,7 @@ template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, co
                      Value bias = op.getBias() ? x[next++] : Value(), mask = op.getMask() ? x[next++] : Value();
                      BackwardPosition at(f, b, loc, op.getBias(), bias, mask);
                      Value s = evaluateScore(at, functions, x[0]), lse = x[next];
-                     Value difference = arith::SubFOp::create(b, loc, s, lse);
-                     if (op.getLogSum())
-                       difference = arith::SubFOp::create(b, loc, difference, x[next + 1]);
-                     Value p = math::ExpOp::create(b, loc, difference);
+                     Value p = buildWeight(b, loc, s, lse, op.getLogSum() ? x[next + 1] : Value());
                      return zeroWhere(b, loc, s, -kInfinity, zeroWhere(b, loc, lse, -kInfinity, p));
                    });
 }
@@ -269,7 +266,7 @@ static Value differentiateScores(Formula &f, OpTy op, Value products, Value grad
 Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
   BackwardMaps maps(op, f.maps);
   AffineMap tile = f.getMap({Query, Key});
-  // p = exp((s(q k^T) - lse) - log_sum), t = scale * q k^T
+  // p = exp(min(s(q k^T) - lse, 0) - log_sum), t = scale * q k^T
   ScoreMatrices matrices{{}, {}, tile, maps.bias, maps.mask, maps.lse, maps.delta, maps.logSum};
   matrices.products = buildScores(f, op.getQuery(), maps.query, op.getKey(), maps.key, f.empty({Query, Key}), tile);
   Value weights = buildProbabilities(f, op, matrices), products = multiplyByScale(f, op, matrices.products, tile);

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardFormulas.h"
+#include "FormulaParts.h"
 #include "attn/IR/Derivative.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -146,7 +147,7 @@ static void differentiateMask(Formula &f, MaskOp op, GradientFlow &flow) {
     flow.gradients[1] = accumulateProduct(f, ds, tile, {}, {}, createZeros(f, op.getBias()), f.maps[1]);
 }
 
-/// Δ = Σ_j p dp − dlse, ds = p (dp − Δ), dsink = −Σ exp(sink − lse) Δ
+/// Δ = Σ_j p dp − dlse, ds = p (dp − Δ), dsink = −Σ exp(min(sink − lse, 0)) Δ
 static void differentiateSoftmax(Formula &f, SoftmaxOp op, GradientFlow &flow) {
   Value weights = flow.results[0], dweights = flow.cotangents[0], dlse = op.getLse() ? flow.cotangents[1] : Value();
   AffineMap tile = f.maps[1], row = f.getMap({Query}), lseMap = op.getLse() ? f.maps[2] : AffineMap();
@@ -182,7 +183,7 @@ static void differentiateSoftmax(Formula &f, SoftmaxOp op, GradientFlow &flow) {
   flow.gradients[op.getSinkMutable().begin()->getOperandNumber()] =
       accumulate(f, {Query}, {op.getSink(), flow.results[1], delta}, {perHead, lseMap, row},
                  createZeros(f, op.getSink()), perHead, [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                   Value share = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
+                   Value share = buildWeight(b, loc, x[0], x[1], /*logSum=*/{});
                    Value term = arith::NegFOp::create(b, loc, arith::MulFOp::create(b, loc, share, x[2]));
                    return zeroWhere(b, loc, x[1], -kInfinity, term);
                  });

@@ -10,27 +10,21 @@
 
 #include "StepDomain.h"
 #include "attn/IR/ScoreFunctions.h"
+#include "attn/IR/Words.h"
 
 using namespace mlir;
 using namespace attn;
 
 using enum DimKind;
 
-namespace {
-
-bool isPositive(const APFloat &x) { return !x.isNegative() && !x.isZero(); }
-
 /// True where scores are products times a positive constant, and keys are only removed: the constant may stand in the
 /// exponent, as it does not change which score is the largest.
-bool isScaleAll(OnlineStepOp step) {
-  return !step.getScaleValue() && (!step.getScale() || isPositive(*step.getScale())) && step.getScoreMod().empty() &&
-         !step.getSoftcap() && !step.getBias();
+static bool isScaleAll(const ScoreFunctions &functions) {
+  return functions.hasOnlyScaleAndMasks() && functions.scale.value_or(1) > 0;
 }
 
-} // namespace
-
 FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp step) {
-  if (getPackedSequences(step))
+  if (getPackedSequences(step) || failed(checkWordsKept(step, MapScoresOp::getOperationName())))
     return failure();
   Location loc = step.getLoc();
   StepDomain domain(b, step, getElementTypeOrSelf(step.getAcc().getType()));
@@ -44,8 +38,8 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
   if (auto schedule = step.getSchedule())
     instruction = InstructionAttr::get(b.getContext(), schedule->getInfo().instruction);
   std::optional<int64_t> keys = getConstantIntValue(domain.sizes[getDomainPosition(step, Key)]);
-  bool isPartial = ScoreFunctions::of(step).mayRemove() || keys.value_or(0) == 0;
-  bool isScaled = isScaleAll(step);
+  auto functions = ScoreFunctions::of(step);
+  bool isPartial = functions.mayRemove() || keys.value_or(0) == 0, isScaled = isScaleAll(functions);
   FloatAttr scale = step.getScaleAttr() && !step.getScale()->isExactlyValue(1) ? step.getScaleAttr() : FloatAttr();
 
   // s = q k^T

@@ -79,6 +79,14 @@ Value attn::guardedExp(Formula &f, OpBuilder &b, Location loc, Value x, Value m)
   return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
 }
 
+Value attn::buildWeight(OpBuilder &b, Location loc, Value score, Value max, Value logSum) {
+  Value zero = createFloatConstant(b, loc, score.getType(), 0);
+  Value exponent = arith::MinimumFOp::create(b, loc, arith::SubFOp::create(b, loc, score, max), zero);
+  if (logSum)
+    exponent = arith::SubFOp::create(b, loc, exponent, logSum);
+  return math::ExpOp::create(b, loc, exponent);
+}
+
 Value attn::buildRescale(Formula &f, Value old, AffineMap oldMap, Value max, AffineMap maxMap) {
   return f.generic({Query}, {}, {old, max}, {oldMap, maxMap}, f.empty({Query}), f.getMap({Query}),
                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {

@@ -42,6 +42,10 @@ mlir::Value buildElementwise(
 /// (m == -inf) ? 0 : exp(x - m)
 mlir::Value guardedExp(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value m);
 
+/// exp(min(score - max, 0) - logSum): a weight whose row's max and logSum an earlier pass has found. Its scores may be
+/// rounded in another way. logSum may be null for 0; NaN stays NaN.
+mlir::Value buildWeight(mlir::OpBuilder &b, mlir::Location loc, mlir::Value score, mlir::Value max, mlir::Value logSum);
+
 /// What a sum over keys with maximum `old` is multiplied by where the maximum becomes `max`:
 /// (old == -inf) ? 0 : exp(old - max)
 mlir::Value buildRescale(Formula &f, mlir::Value old, mlir::AffineMap oldMap, mlir::Value max, mlir::AffineMap maxMap);

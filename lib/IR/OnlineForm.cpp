@@ -6,6 +6,7 @@
 
 #include "Formula.h"
 #include "attn/IR/State.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
 
@@ -83,7 +84,8 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
     return failure();
   Value scaleValue = op.getScaleValue();
   FloatAttr scale = scaleValue ? nullptr : getStaticScale(op);
-  if (!scale && !scaleValue)
+  if ((!scale && !scaleValue) ||
+      failed(checkWordsKept(op, OnlineStepOp::getOperationName(), /*expanded=*/Word::dropout_p)))
     return failure();
   Location loc = op.getLoc();
   if (scaleValue)

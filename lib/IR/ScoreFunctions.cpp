@@ -13,6 +13,23 @@
 using namespace mlir;
 using namespace attn;
 
+bool ScoreFunctions::hasOnlyScaleAndMasks() const {
+  return *this ==
+         ScoreFunctions{.numBatch = numBatch, .scale = scale, .mask = mask, .maskMod = maskMod, .weightMod = weightMod};
+}
+
+bool ScoreFunctions::hasThreeParts() const {
+  return *this == ScoreFunctions{.numBatch = numBatch,
+                                 .scale = scale,
+                                 .scaleValue = scaleValue,
+                                 .scoreMod = scoreMod,
+                                 .softcap = softcap,
+                                 .bias = bias,
+                                 .mask = mask,
+                                 .maskMod = maskMod,
+                                 .weightMod = weightMod};
+}
+
 Value ScorePosition::getConstant(double value) { return createFloatConstant(b, loc, type, value); }
 
 Value ScorePosition::convert(Value x, Type to) { return convertFloat(b, loc, x, to); }

@@ -78,6 +78,23 @@ bool attn::hasPlacedWord(Operation *op) {
   return llvm::any_of(getWords(), [&](const WordInfo &word) { return word.isPlaced && op->hasAttr(word.name); });
 }
 
+bool attn::countsPositions(Operation *op, bool hasRows, bool hasKeys) {
+  return llvm::any_of(getWords(), [&](const WordInfo &word) {
+    bool isMask = word.kind == WordKind::MaskAttribute && op->hasAttr(word.name);
+    bool countsRows = !word.isPlaced && !word.ignoresRows;
+    return isMask && !word.isDistance && (hasKeys || (hasRows && countsRows));
+  });
+}
+
+LogicalResult attn::checkWordsKept(Operation *op, StringRef into, ArrayRef<Word> expanded) {
+  ArrayRef<StringAttr> kept = OperationName(into, op->getContext()).getAttributeNames();
+  for (const WordInfo &word : getWords())
+    if (word.kind == WordKind::Attribute && op->hasAttr(word.name) && !llvm::is_contained(expanded, word.word) &&
+        llvm::none_of(kept, [&](StringAttr name) { return name == word.name; }))
+      return op->emitOpError("expected no ") << word.name << ", which " << into << " does not have";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Notes on a function
 //===----------------------------------------------------------------------===//

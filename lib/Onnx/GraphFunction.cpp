@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "GraphFunction.h"
+#include "attn/Onnx/Onnx.h"
 #include "attn/Support/CNames.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -138,7 +139,7 @@ Error GraphFunction::checkResult(StringRef name, const Value &value) const {
   return Error::success();
 }
 
-Expected<std::string> GraphFunction::finish(StringRef name, llvm::ArrayRef<StringRef> results) {
+Expected<std::string> GraphFunction::finish(StringRef name, StringRef kind, llvm::ArrayRef<StringRef> results) {
   std::vector<std::string> types, returned, declared;
   for (StringRef result : results) {
     Value value = *find(result);
@@ -156,8 +157,8 @@ Expected<std::string> GraphFunction::finish(StringRef name, llvm::ArrayRef<Strin
     types.push_back(printType(value));
     declared.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), makeArgumentName(result)));
   }
-  std::string printed =
-      formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
-              join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "));
-  return printed;
+  return formatv("func.func @{0}({1})\n    -> ({2}) attributes {{{6} = \"{7}\"} {{\n{3}  return {4} : {5}\n}\n", name,
+                 join(arguments, ", "), join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "),
+                 kOnnxAttr, kind)
+      .str();
 }

@@ -30,7 +30,8 @@ public:
   /// Prints the node; its operands are there.
   llvm::Error addNode(const Node &node);
   /// The function with these results; an error where no argument tells a size of one.
-  llvm::Expected<std::string> finish(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> results);
+  llvm::Expected<std::string> finish(llvm::StringRef name, llvm::StringRef kind,
+                                     llvm::ArrayRef<llvm::StringRef> results);
   size_t getSize() const { return text.getSize(); }
   const SizeTable &getSizes() const { return text.getSizes(); }
 

@@ -125,7 +125,7 @@ Expected<std::string> PartPrinter::print(StringRef name) {
   for (size_t index : nodes)
     if (Error error = function.addNode(model.nodes[index]))
       return std::move(error);
-  return function.finish(name, getResults());
+  return function.finish(name, "part", getResults());
 }
 
 Expected<std::string> attn::onnx::printPart(const Model &model, const GraphFunction &whole,

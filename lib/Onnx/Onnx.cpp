@@ -138,7 +138,7 @@ Error Importer::addGraph() {
   isCovered = plan->isWhole;
   if (isCovered) {
     std::string function = makeFunctionName(model.graphName, "graph");
-    Expected<std::string> printed = plan->function->finish(function, model.outputs);
+    Expected<std::string> printed = plan->function->finish(function, "graph", model.outputs);
     if (printed)
       text += formatv("// the graph, opset {0}\n", model.opset).str() + *printed;
     else
@@ -213,15 +213,23 @@ static std::string printNotes(StringRef attribute, llvm::ArrayRef<std::string> n
   return list;
 }
 
+/// Whether the graph is an Attention node, and is called as this is: then one function is both.
+static bool isOneNode(const Model &model) {
+  auto isNamed = [](StringRef name) { return !name.empty(); };
+  auto areEqual = [&](llvm::ArrayRef<StringRef> ofNode, llvm::ArrayRef<StringRef> ofGraph) {
+    return llvm::equal(llvm::make_filter_range(ofNode, isNamed), ofGraph);
+  };
+  return model.nodes.size() == 1 && isAttention(model.nodes[0]) && areEqual(model.nodes[0].inputs, model.inputs) &&
+         areEqual(model.nodes[0].outputs, model.outputs);
+}
+
 Expected<std::string> Importer::run() {
   if (model.nodes.empty())
     return llvm::createStringError(name + ": expected a model with an Attention node, found no node");
-  if (llvm::all_of(model.nodes, isAttention)) {
-    for (size_t i = 0; i < model.nodes.size(); ++i)
-      addAttention(i);
-  } else if (Error error = addGraph()) {
+  if (isOneNode(model))
+    addAttention(0);
+  else if (Error error = addGraph())
     return std::move(error);
-  }
   if (text.empty())
     return explain();
   if (skipped.empty() && refused.empty())

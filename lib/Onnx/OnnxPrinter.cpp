@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "OnnxPrinter.h"
+#include "attn/Onnx/Onnx.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -222,6 +223,6 @@ std::string FunctionPrinter::print() {
       types.push_back(printType(outputs[i]));
       results.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), kOutputNames[i]));
     }
-  return formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
-                 join(results, ", "), body, join(values, ", "), join(types, ", "));
+  return formatv("func.func @{0}({1})\n    -> ({2}) attributes {{{6} = \"node\"} {{\n{3}  return {4} : {5}\n}\n", name,
+                 join(arguments, ", "), join(results, ", "), body, join(values, ", "), join(types, ", "), kOnnxAttr);
 }

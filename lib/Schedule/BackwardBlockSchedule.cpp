@@ -49,11 +49,12 @@ LogicalResult attn::verifyGpuBackward(Operation *op) {
   if (isKeySums(op))
     return op->emitOpError("no GPU kernel for sums of weights a key, the gradient of a column of ones; leave key_sums "
                            "out, or compile it for a CPU");
-  if (failed(verifyGpuOp(op)))
-    return failure();
-  if (int64_t size = getStaticSize(op, DimKind::HeadSize); size > kMaxBlockValueSize)
+  int64_t size = std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
+  if (size > kMaxBlockValueSize)
     return op->emitOpError("no GPU kernel for gradients of head size ")
            << size << ", expected at most " << kMaxBlockValueSize << "; compile it for a CPU";
+  if (failed(verifyGpuOp(op)))
+    return failure();
   StringRef reason = llvm::TypeSwitch<Operation *, StringRef>(op).Case<SdpaBackwardOp, BackwardStepOp>(
       [](auto backward) { return explain(backward); });
   if (auto whole = dyn_cast<SdpaBackwardOp>(op); whole && reason.empty()) {

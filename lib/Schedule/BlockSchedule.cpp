@@ -8,6 +8,7 @@
 #include "attn/IR/Decompose.h"
 #include "attn/Target/BlockLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -95,7 +96,23 @@ static bool convertsRows(Operation *op) {
   return getElementTypeOrSelf(op->getOperand(0).getType()) != getElementTypeOrSelf(op->getOperand(1).getType());
 }
 
-LogicalResult attn::verifyGpuOp(Operation *op) {
+/// What to write instead of these sizes, of which one is no multiple of `multiple` up to the largest.
+static std::string adviseHeadSizes(Type type, int64_t headSize, int64_t valueSize, int64_t multiple, int64_t largest,
+                                   int64_t largestValue) {
+  if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
+    return "write them as numbers";
+  auto pad = [](int64_t size, int64_t multiple) { return llvm::alignTo(std::max(size, multiple), multiple); };
+  int64_t head = pad(headSize, multiple), value = pad(valueSize, multiple);
+  if (head <= largest && value <= largestValue)
+    return llvm::formatv("pad Q and K with zeros to {0}, with the scale of {1}, and V to {2}", head, headSize, value);
+  if (type.isF32() && head <= kMaxBlockHeadSize && value <= largestValue)
+    return llvm::formatv("convert the inputs to bf16 or f16, of which Q and K have up to {0} columns, or compile it "
+                         "for a CPU",
+                         kMaxBlockHeadSize);
+  return "compile it for a CPU";
+}
+
+LogicalResult attn::verifyGpuOp(Operation *op, int64_t largestValue) {
   Type type = getElementTypeOrSelf(op->getOperand(0).getType());
   if (!type.isBF16() && !type.isF16() && !type.isF32())
     return op->emitOpError("no GPU kernel for element type ")
@@ -105,12 +122,14 @@ LogicalResult attn::verifyGpuOp(Operation *op) {
   int64_t multiple = kChunkBytes / (type.getIntOrFloatBitWidth() / 8);
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   int64_t largest = type.isF32() ? kMaxBlockValueSize : kMaxBlockHeadSize;
-  for (auto [size, limit] : {std::pair(headSize, largest), std::pair(valueSize, kMaxBlockValueSize)})
+  auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? "?" : std::to_string(size); };
+  for (auto [size, limit] : {std::pair(headSize, largest), std::pair(valueSize, largestValue)})
     if (ShapedType::isDynamic(size) || size < multiple || size > limit || size % multiple != 0)
       return op->emitOpError("no GPU kernel for head sizes ")
-             << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
-             << multiple << " to " << largest << " and " << kMaxBlockValueSize
-             << ": rows are copied in pieces of 16 bytes; pad the head size";
+             << print(headSize) << " and " << print(valueSize) << ", expected static multiples of " << multiple
+             << " from " << multiple << " to " << largest << " and " << largestValue
+             << ": rows are copied in pieces of 16 bytes; "
+             << adviseHeadSizes(type, headSize, valueSize, multiple, largest, largestValue);
   for (DimKind kind : {DimKind::Query, DimKind::Key})
     if (int64_t size = getStaticSize(op, kind); !ShapedType::isDynamic(size) && size >= kMaxPosition)
       return op->emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";

@@ -154,14 +154,19 @@ static Value getDistanceOfEnds(OpBuilder &b, OpTy local, int64_t rows, int64_t k
   return arith::SubIOp::create(b, loc, count(local.getKvLengths(), keys), count(local.getQLengths(), rows));
 }
 
+/// True for integers that count rows or keys from the first of a batch index on.
+static bool isLengths(OpOperand &operand) {
+  const WordInfo *word = findWord(operand);
+  return word && word->shape == WordShape::PerBatch && word->counts != WordCounts::Nothing;
+}
+
 template <typename OpTy>
 LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid, const SplitAxes &split) {
-  bool hasWindow = local.getWindow() || local.getChunk(), isPlaced = local.getCausal() || hasWindow;
-  // An offset says how far rows are from keys; what counts keys themselves needs to know where both are.
-  bool countsKeys = (!split.getKeys().empty() && (local.getChunk() || local.getPrefix())) || local.getDropoutP() ||
-                    local.getQOrigin() || local.getKOrigin();
-  Value qLengths = local.getQLengths(), kvLengths = local.getKvLengths();
-  if (!isPlaced && !countsKeys && !qLengths && !kvLengths)
+  bool isPlaced = local.getCausal() || hasPlacedWord(local);
+  // An offset says how far rows are from keys; what counts positions themselves needs to know where both are.
+  bool needsOrigins = countsPositions(local, !split.getRows().empty(), !split.getKeys().empty()) ||
+                      local.getDropoutP() || local.getQOrigin() || local.getKOrigin();
+  if (!isPlaced && !needsOrigins && llvm::none_of(local->getOpOperands(), isLengths))
     return success();
   if (split.numBatch == 0)
     return whole.emitOpError("expected a batch dimension beside sharded rows or keys and a mask of positions, found "
@@ -178,7 +183,7 @@ LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::
   auto causal = dyn_cast_or_null<CausalAlignmentAttr>(local.getCausalAttr());
   CausalAlignmentAttr alignment = causal ? causal : local.getAlignAttr();
   Value offset;
-  if (countsKeys) {
+  if (needsOrigins) {
     local.getQOriginMutable().assign(addToEach(b, local, local.getQOrigin(), row));
     local.getKOriginMutable().assign(addToEach(b, local, local.getKOrigin(), key));
   } else if (isPlaced) {
@@ -202,10 +207,11 @@ LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::
     else
       local.setAlignAttr(placed);
   }
-  if (qLengths && !split.getRows().empty())
-    local.getQLengthsMutable().assign(clampLengths(b, loc, qLengths, row, rows));
-  if (kvLengths && !split.getKeys().empty())
-    local.getKvLengthsMutable().assign(clampLengths(b, loc, kvLengths, key, keys));
+  for (OpOperand &lengths : llvm::make_filter_range(local->getOpOperands(), isLengths)) {
+    bool areOfRows = findWord(lengths)->counts == WordCounts::Queries;
+    if (!(areOfRows ? split.getRows() : split.getKeys()).empty())
+      lengths.set(clampLengths(b, loc, lengths.get(), areOfRows ? row : key, areOfRows ? rows : keys));
+  }
   return success();
 }
 

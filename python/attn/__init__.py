@@ -23,7 +23,7 @@ from attn._packed import varlen_sdpa
 from attn._serving import paged_sdpa
 from attn._static import Library, load_library
 from attn._torch_export import from_torch
-from attn.api import get_num_threads, sdpa, set_num_threads, targets
+from attn.api import get_include, get_num_threads, sdpa, set_num_threads, targets
 from attn.errors import CompileError
 from attn.functions import *  # noqa: F403 - what score_mod and mask_mod are written with
 
@@ -43,6 +43,7 @@ __all__ = [
     "from_onnx",
     "from_torch",
     "functions",
+    "get_include",
     "get_num_threads",
     "kv_append",
     "load_library",

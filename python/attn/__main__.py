@@ -1,4 +1,4 @@
-"""attnc: `python -m attn ARGS`, and of a wheel the program `attnc`.
+"""attnc: `python -m attn ARGS`, and of a wheel the program `attnc`; `--include` prints the folder of the C headers.
 
 A wheel has attnc inside of libattn.so, so that LLVM is there once; a checkout has it as a program of its own.
 """
@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-from attn import _library
+from attn import _library, api
 
 ENTRY = "attn_main"
 
@@ -24,6 +24,9 @@ def main() -> int:
     Raises:
       FileNotFoundError: a checkout whose attnc is not built.
     """
+    if sys.argv[1:] == ["--include"]:
+        print(api.get_include())
+        return 0
     arguments = ["attnc", *(sys.argv[1:] or ["--help"])]
     run = getattr(_library.load(), ENTRY, None)
     if run is None:

@@ -75,8 +75,8 @@ def kv_append(
         page_layout = _checks.page_layout(page_layout or "nhd")
         page = old.shape[1 if page_layout == "nhd" else 2]
         wanted = (old.shape[0], page, heads, columns) if page_layout == "nhd" else (old.shape[0], heads, page, columns)
-        table = np.asarray(block_table)
-        where = _checks.positions(positions, batch, count, (table.shape[1] if table.ndim == 2 else 0) * page)
+        table = _checks.block_table_form(block_table, batch)
+        where = _checks.positions(positions, batch, count, table.shape[1] * page)
         table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
     if old.shape != wanted:
         raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")

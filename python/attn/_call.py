@@ -116,7 +116,7 @@ def prepare(
 
 def as_i32(value: Any) -> Array:
     """Integers as kernels take them; their range is checked before."""
-    return np.asarray(value).astype(np.int32)
+    return _tensor.as_numbers("integers", value).astype(np.int32)
 
 
 def as_sink(sink: Any, problem: _problem.Problem) -> Array:

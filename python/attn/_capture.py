@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _cuda, _device, _symbols, _tensor, _wide
+from attn import _cuda, _device, _subclasses, _symbols, _tensor, _wide
 from attn._range import LARGEST, Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol
 from attn._types import Tensor
@@ -29,8 +29,8 @@ LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
 # While a function is differentiated (attn.reference): what makes of a captured array and a key the value that is read.
 READER: ContextVar[Callable[[Captured, Any], Any] | None] = ContextVar("READER", default=None)
-# While a function is traced for a graph of gradients (attn.torch): the tensors that require one, by their place; None
-# for other arrays, MIXED for memory that is both.
+# While a function is traced for an operator of PyTorch (attn.torch): the captured tensors by their place, without
+# gradient where none is recorded; None for other arrays, MIXED for memory with and without gradient.
 MIXED = object()
 TENSORS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("TENSORS", default=None)
 # While a function is traced for a program that another library traces (attn.jax): what makes of an array without values
@@ -42,15 +42,14 @@ class Captured(_wide.Wide):
     """An array that traced values may index, and whose own arithmetic is that of traced values."""
 
     name: str = ""
-    tensor: Any = None  # on a device, whose values are not known here: this array has its shape and type alone
-    is_view_of_tensor = False  # a view or copy of such an array, whose elements are nowhere
+    tensor: Any = None  # whose values are not known here, as on a device: this array has its shape and type alone
+    requires_grad = False  # in a graph of gradients: its elements are read by position alone
+    is_view_of_tensor = False  # a view or copy of either, or made of one: its elements are nowhere
 
     def __array_finalize__(self, source: Any) -> None:
         """Views keep the name."""
         self.name = getattr(source, "name", "")
-        self.is_view_of_tensor = getattr(source, "tensor", None) is not None or getattr(
-            source, "is_view_of_tensor", False
-        )
+        self.is_view_of_tensor = _is_of_tensor(source)
 
     def __getitem__(self, key: Any) -> Any:
         """One element where the key has traced values, otherwise as NumPy does."""
@@ -58,7 +57,7 @@ class Captured(_wide.Wide):
         if not any(isinstance(x, Symbol) for x in keys):
             read = READER.get()
             is_element = len(keys) == self.ndim > 0 and all(isinstance(x, numbers.Integral) for x in keys)
-            if read is None and is_element and _is_read_in_kernels(self):
+            if read is None and is_element and _is_of_tensor(self):
                 return self.element(keys)
             return super().__getitem__(key) if read is None else read(self, key)
         if len(keys) != self.ndim:
@@ -70,13 +69,17 @@ class Captured(_wide.Wide):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's function; of one number on a device a traced one; where reads are recorded, of what is read."""
-        is_number = [isinstance(x, Captured) and x.ndim == 0 and _is_read_in_kernels(x) for x in inputs]
+        is_number = [isinstance(x, Captured) and x.ndim == 0 and _is_of_tensor(x) for x in inputs]
         if READER.get() is None and any(is_number):
             traced = tuple(x.element(()) if y else x for x, y in zip(inputs, is_number, strict=True))
             return next(x for x in traced if isinstance(x, Symbol)).__array_ufunc__(ufunc, method, *traced, **options)
         read = read_whole(inputs)
         if read is inputs:
-            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+            result = super().__array_ufunc__(ufunc, method, *inputs, **options)
+            if any(map(_is_of_tensor, inputs)):
+                for x in result if isinstance(result, tuple) else (result,):
+                    x.is_view_of_tensor = True
+            return result
         return getattr(ufunc, method)(*read, **options)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
@@ -88,8 +91,9 @@ class Captured(_wide.Wide):
         """The symbol of the element at these positions, one a dimension."""
         if self.is_view_of_tensor:
             raise TypeError(
-                f"expected {self.name or 'the captured array'}, which is on a device, to be read by position, found a "
-                "view or copy of it (.T, slices, astype); make it outside of the function"
+                f"expected {self.name or 'the captured array'} to be read by position, as it requires a gradient or is "
+                "on a device or of vmap, found a view or copy of it (.T, slices, arithmetic); make it outside of the "
+                "function"
             )
         places = tuple(_position(self, dim, key) for dim, key in enumerate(keys))
         constant = self.view(np.ndarray) if self.tensor is None else self
@@ -152,11 +156,10 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert")
     setattr(Traced, f"__{_name}__", _delegated(f"__{_name}__"))
 
 
-def _is_read_in_kernels(array: Captured) -> bool:
-    """Whether the values of an array, or their gradients, are those of a kernel's argument alone."""
-    if array.is_view_of_tensor:
-        return False
-    return array.tensor is not None or (TENSORS.get() or {}).get(place(array)) is not None
+def _is_of_tensor(array: Any) -> bool:
+    """Whether its values, or their gradients, are those of a kernel's argument alone; so of what is made of it."""
+    is_tensor = getattr(array, "tensor", None) is not None or getattr(array, "requires_grad", False)
+    return isinstance(array, Captured) and (is_tensor or array.is_view_of_tensor)
 
 
 def read_whole(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -210,21 +213,26 @@ def capture(array: Tensor, name: str = "") -> Captured | Traced:
     zeros = None if stand_in is None else stand_in(array)
     if zeros is not None:
         return Traced(array, zeros, name)
-    device = _device.of(array)
-    tensors, given = TENSORS.get(), array
-    if tensors is not None and getattr(array, "requires_grad", False):
-        array = array.detach()
-    view = (_tensor.as_array(what, array) if device is None else _cuda.stand_in(what, array, device)).view(Captured)
-    view.name = name or view.name
-    if device is not None:
-        view.tensor = array
-        if tensors is not None and given is not array:
-            tensors[place(view)] = given
-    elif tensors is not None:
-        tensor = given if given is not array else None
-        if (tensors.setdefault(place(view), tensor) is None) != (tensor is None):
-            tensors[place(view)] = MIXED
+    device, tensors, given, values = _device.of(array), TENSORS.get(), None, array
+    if tensors is not None and _tensor.is_torch(array):
+        given, values = _subclasses.recorded(what, array)
+    is_known = device is None and values is not None
+    if is_known:
+        view = _tensor.as_array(what, values).view(Captured)
+    else:
+        view = (_tensor.stand_in(given) if device is None else _cuda.stand_in(what, array, device)).view(Captured)
+        view.tensor = array if given is None else given
+    view.name, view.requires_grad = name or view.name, requires_gradient(given)
+    if tensors is not None:
+        other = tensors.get(place(view), given) if is_known else given
+        is_mixed = other is MIXED or requires_gradient(other) != view.requires_grad
+        tensors[place(view)] = MIXED if is_mixed else given
     return view
+
+
+def requires_gradient(tensor: Any) -> bool:
+    """Whether a captured tensor requires one."""
+    return bool(getattr(tensor, "requires_grad", False))
 
 
 def place(array: Array) -> tuple[Any, ...]:

@@ -269,7 +269,7 @@ def kv_scales(
 
 def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
     """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
-    array = np.asarray(value)
+    array = _tensor.as_numbers(name, value)
     if array.dtype.kind not in "iu":
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.ndim != 1 or array.size < 2:
@@ -310,6 +310,21 @@ def page_layout(value: Any) -> str:
     return str(value)
 
 
+def block_table_form(value: Any, batch: int) -> npt.NDArray[Any]:
+    """Integers [B, max_pages], whatever they are."""
+    table = _tensor.as_numbers("block_table", value)
+    if table.dtype.kind not in "iu":
+        raise TypeError(f"expected block_table to hold integers, found {table.dtype}")
+    if table.ndim != 2 or table.shape[0] != batch:
+        hint = ""
+        if table.ndim == 1:
+            rows = "block_table[None]" if batch == 1 else f"block_table.reshape({batch}, -1)"
+            is_whole = batch > 0 and table.size % batch == 0
+            hint = f"; write {rows}" if is_whole else "; write a row of pages for each sequence, padded at its end"
+        raise ValueError(f"expected block_table of shape ({batch}, max pages), [B, pages], found {table.shape}{hint}")
+    return table
+
+
 def block_table(
     value: Any, lengths: npt.NDArray[np.int64], page: int, pages: int, first: Any = 0
 ) -> npt.NDArray[np.int64]:
@@ -317,11 +332,7 @@ def block_table(
 
     Entries for rows `first` … `lengths` must be in range; others may be anything, they are never read.
     """
-    table = np.asarray(value)
-    if table.dtype.kind not in "iu":
-        raise TypeError(f"expected block_table to hold integers, found {table.dtype}")
-    if table.ndim != 2 or table.shape[0] != lengths.size:
-        raise ValueError(f"expected block_table of shape ({lengths.size}, max pages), found {table.shape}")
+    table = block_table_form(value, lengths.size)
     limit = table.shape[1] * page
     if (lengths > limit).any():
         raise ValueError(
@@ -362,7 +373,8 @@ def _finite(name: str, value: Any) -> float:
 
 def integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
     # A list of none is one of integers; NumPy has it hold floats.
-    array = np.asarray(value, dtype=np.int64 if isinstance(value, list | tuple) and not value else None)
+    is_empty = isinstance(value, list | tuple) and not value
+    array = np.zeros(0, np.int64) if is_empty else _tensor.as_numbers(name, value)
     if array.dtype.kind not in "iu":
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.shape != (b,):

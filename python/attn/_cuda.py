@@ -154,6 +154,8 @@ def call(entry: Entry, inputs: tuple[Any, ...], out: Any = None, stream: Any = N
         for x, y in zip(entry.outputs, results, strict=True):
             tensors.append(device.borrow(x["name"], y, queue, is_written=True))
         _run(entry, entry.in_order(tensors), device, queue)
+    if out is not None:
+        _tensor.count_writes(results)
     return results[0] if len(results) == 1 else results
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from attn import _library, _tensor
+from attn import _library, _subclasses, _tensor
 from attn._plan import DevicePlan
 
 TYPE_NAMES = {
@@ -243,6 +243,7 @@ class TorchDevice(Device):
 
     def borrow(self, name: str, value: Any, stream: int, *, is_written: bool = False) -> Borrowed:
         """The memory of a tensor, or of a copy that is contiguous and begins at a multiple of 16 bytes."""
+        _subclasses.check(name, value)
         value = _tensor.without_gradient(name, value)
         if not is_written:
             value = _aligned(value)

@@ -76,8 +76,8 @@ def sdpa_backward(
       CompileError: the compiler refused the problem.
     """
     call = _call.dense(q, k, v, target, **options)
-    saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
-    return _run(call, saved, grad, options, q, into, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
+    traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
+    return _run(call, (out, lse, dout, dlse), grad, options, q, into, **traced)
 
 
 @_signatures.explains_options(PACKED_OPTIONS)
@@ -118,8 +118,8 @@ def varlen_sdpa_backward(
       TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
     """
     call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
-    saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
-    return _run(call, saved, grad, options, q, into, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
+    traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
+    return _run(call, (out, lse, dout, dlse), grad, options, q, into, **traced)
 
 
 class _Saved(NamedTuple):
@@ -148,18 +148,20 @@ class _Saved(NamedTuple):
 
 def _run(
     call: _call.Call,
-    saved: _Saved,
+    saved: tuple[Any, ...],
     grad: Sequence[str],
     options: dict[str, Any],
     model: Any,
     into: Mapping[str, Any] | None = None,
     **traced: Any,
 ) -> dict[str, Any]:
-    """The gradients of a call by the kernel of its problem; `traced` as for `_call.Call.traced`."""
+    """The gradients of a call with these out, lse, dout and dlse; `traced` as for `_call.Call.traced`."""
     names = _checks.gradients(grad)
     sums = _into.gradients(into, names, call.target)
-    results = saved.checked(is_on_device=_cuda.is_target(call.target))
-    if not _cuda.is_target(call.target):
+    out, lse, *cotangents = saved
+    is_on_device = _cuda.is_target(call.target)
+    results = _Saved(out, *_lse.terms(lse, _rows(call)), *cotangents).checked(is_on_device=is_on_device)
+    if not is_on_device and not isinstance(lse, tuple):
         results = with_sums(call, results, **traced)
     added = tuple([name for name in names if name in sums])
     kernel, inputs = _kernel_of(call, results, names, options, added, **traced)
@@ -216,7 +218,7 @@ def _rows(call: _call.Call) -> tuple[int, ...]:
 
 
 def with_sums(call: _call.Call, saved: dict[str, Any], **traced: Any) -> dict[str, Any]:
-    """What was saved, with the terms of lse where it was one number and large."""
+    """What was saved with an lse of one number, with the terms of it where it is large."""
 
     def forward() -> tuple[Any, Any]:
         problem = dataclasses.replace(call.problem, lse=False, weights=False, max=True, log_sum=True)
@@ -224,8 +226,6 @@ def with_sums(call: _call.Call, saved: dict[str, Any], **traced: Any) -> dict[st
         row_max, log_sum = api.compiled(source, call.target).run([*call.inputs, *functions.arrays], None)[1:]
         return row_max, log_sum
 
-    if saved["log_sum"].any():
-        return saved
     row_max, log_sum = _lse.with_sums(saved["max"], forward)
     return saved | {"max": row_max, "log_sum": log_sum}
 

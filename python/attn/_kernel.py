@@ -177,9 +177,10 @@ class Kernel:
         results: tuple[Any, ...]
         if out is None:
             shapes = self.new_shapes(arrays)
-            dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
-            targets = [np.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-            results = ()
+            results = tuple(
+                _tensor.new(x["dtype"], shape, model) for x, shape in zip(self.outputs, shapes, strict=True)
+            )
+            targets = [_tensor.as_array("result", x) for x in results]
         else:
             results = tuple(out) if isinstance(out, tuple | list) else (out,)
             _check_count(self._names[1], len(results))
@@ -188,7 +189,10 @@ class Kernel:
                 if not target.flags.writeable:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
-        results = results or tuple(_tensor.like(target, model) for target in targets)
+        if out is None:
+            results = tuple(_tensor.like(x, model) if isinstance(x, np.ndarray) else x for x in results)
+        else:
+            _tensor.count_writes(results)
         return results[0] if len(results) == 1 else results
 
     @staticmethod

@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 # The operator's inputs in their order (onnx.defs.get_schema("Attention", 24)); a kernel has those that its node has.
 INPUTS = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
+UNCOVERED = (
+    "; the graph is none of them, as not all of its operators are covered: attnc MODEL.onnx -o MODEL.o --remarks=all "
+    "says which are not"
+)
 
 
 class OnnxKernel:
     """The kernel of an Attention node, called as the operator is, or of a graph, called with the graph's inputs.
 
     Attributes:
-      kernel: the `Kernel` underneath; its inputs and outputs have the operator's names.
+      kernel: the `Kernel` underneath; its inputs and outputs have the operator's names, or the graph's.
+      part: what of the model it is: "node", "graph", or "part" of a graph that is not covered.
     """
 
-    def __init__(self, kernel: _kernel.Kernel) -> None:
+    def __init__(self, kernel: _kernel.Kernel, part: str) -> None:
         """Made by `attn.from_onnx` only."""
         self.kernel = kernel
+        self.part = part
 
     def __repr__(self) -> str:
         """The kernel's."""
@@ -66,9 +72,9 @@ class OnnxKernel:
           TypeError: an input that the node has is missing, or one that it leaves out is given; an element type.
           ValueError: a shape, or too many inputs.
         """
-        wanted = [x["name"] for x in self.kernel.inputs]
-        if not set(wanted) <= set(INPUTS):
+        if self.part != "node":
             return self.kernel(*inputs, out=out)
+        wanted = [x["name"] for x in self.kernel.inputs]
         if len(inputs) > len(INPUTS):
             raise ValueError(f"expected at most {len(INPUTS)} inputs ({', '.join(INPUTS)}), found {len(inputs)}")
         given = dict(zip(INPUTS, inputs, strict=False))
@@ -100,8 +106,8 @@ def from_onnx(
       model: the path of a file, whose weights may lie in other files in its folder, the bytes of one, or an
         `onnx.ModelProto`, whose values have known types; sizes may be symbols, but for heads and head sizes.
       node: the kernel's name: that of the Attention node, with an underscore for what C does not allow in a name, or
-        attention_<i> by position where it has none; or that of the graph, where all operators are covered
-        (docs/Frontends.md). May be None where there is one kernel.
+        attention_<i> by position where it has none. None is the graph, where all of its operators are covered
+        (docs/Frontends.md), and otherwise the only kernel.
       target, parallel, fail_on_fallback, cache: as for `attn.compile`.
 
     Returns:
@@ -128,9 +134,11 @@ def from_onnx(
     made = Source(kind, source, what, target, parallel, fail_on_fallback=flag)
     module, manifest = _compile.compile_source(made, cache=cache)
     kernels = manifest["kernels"]
-    entries = [x for x in kernels if node in (None, x["name"])]
+    graph = [x for x in kernels if x["onnx"] == "graph"]
+    entries = graph if node is None and graph else [x for x in kernels if node in (None, x["name"])]
     if len(entries) != 1:
         _library.load().attn_module_destroy(module)
         names = ", ".join(x["name"] for x in kernels)
-        raise CompileError(f"{what}: expected node to be one of {names}, found {node}")
-    return OnnxKernel(_kernel.Kernel(module, manifest, entries[0], made))
+        advice = UNCOVERED if node is None else ""
+        raise CompileError(f"{what}: expected node to be one of {names}, found {node}{advice}")
+    return OnnxKernel(_kernel.Kernel(module, manifest, entries[0], made), entries[0]["onnx"])

@@ -281,9 +281,8 @@ def paged(
     if sums is not None:
         rows = _checks.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
     batch = arrays["q"].shape[0] if rows is None else rows.size - 1
-    table = np.asarray(named.pop("block_table"))
-    length = (table.shape[1] if table.ndim == 2 else 0) * page
-    lengths = _checks.lengths("kv_lengths", named.pop("kv_lengths"), batch, length)
+    table = _checks.block_table_form(named.pop("block_table"), batch)
+    lengths = _checks.lengths("kv_lengths", named.pop("kv_lengths"), batch, table.shape[1] * page)
     if lengths is None:
         raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
     table = _checks.block_table(table, lengths, page, pages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from attn import _keywords, _tensor, _words
@@ -62,6 +62,12 @@ def keywords(function: str, given: Iterable[str], known: Collection[str]) -> Non
     unknown = [name for name in given if name not in known]
     if unknown:
         raise _keywords.unknown(function, min(unknown), known)
+
+
+def words(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Refuses what a function of this name with **words was given beside the words of the table."""
+    if not given.keys() <= _words.FORMS.keys():
+        keywords(name, given, known(function))
 
 
 def known(function: Callable[..., Any]) -> list[str]:

@@ -39,13 +39,13 @@ Array = npt.NDArray[Any]
 Features = frozenset[tuple[str, str | float]]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
-# The options of attn.sdpa that decide what is compiled, and the others, which a library takes.
+# The options of attn.sdpa that decide what is compiled, and the others, which a library takes. Its results are new.
 COMPILED = frozenset({"score_mod", "mask_mod", "dynamic", "target"})
 
 
 def _options(function: Any) -> frozenset[str]:
     parameters = inspect.signature(function).parameters.values()
-    return frozenset(x.name for x in parameters if x.kind is x.KEYWORD_ONLY) - COMPILED
+    return frozenset(x.name for x in parameters if x.kind is x.KEYWORD_ONLY) - COMPILED - {"into"}
 
 
 OPTIONS = _options(api.sdpa)
@@ -65,7 +65,11 @@ class _Entry:
         self.outputs = [x for x in kernel["arguments"] if x["role"] == "output"]
 
     def new_outputs(self, sizes: dict[str, int]) -> list[tuple[list[int], dict[str, Any]]]:
-        """The shape of each output where dynamic sizes are these, and the output."""
+        """The shape of each output where dynamic sizes are these, and the output; an error where it has old values."""
+        updated = ", ".join(x["name"] for x in self.outputs if x["updated"])
+        if updated:
+            advice = "call its entry in C, or write attn.compile(line)(…, out=…)"
+            raise ValueError(f"expected a kernel whose results are new, found one that updates {updated}; {advice}")
         return [([n if isinstance(n, int) else sizes.get(n, 0) for n in x["shape"]], x) for x in self.outputs]
 
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 # The first with Attention nodes, which scaled_dot_product_attention becomes.
 OPSET = 23
-GRAPH = "main_graph"  # what torch's exporter calls it
+PARTS = (
+    "expected a module whose operators are all covered (docs/Frontends.md), found one of which parts alone are; write "
+    "attn.from_onnx of its export for these"
+)
 
 
 class TorchKernel:
@@ -37,15 +40,16 @@ class TorchKernel:
         """What the compiler says, as `Kernel.remarks`."""
         return self.kernel.remarks
 
-    def __call__(self, *args: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:
+    def __call__(self, *args: Any) -> Any:
         """Runs the module without gradients.
 
         Args:
-          args: as the module was exported with them, nested or not; keyword arguments follow in their order. Values
-            that are no tensors are those of the export, and are not looked at.
+          args: as the module was exported with them, nested or not; keyword arguments follow in their order. Tensors
+            may be NumPy arrays, or of another library by `__dlpack__`. Values that are none are those of the export,
+            and are not looked at.
 
         Returns:
-          The output tensors, one or a tuple of all.
+          The outputs, one or a tuple of all: tensors of PyTorch, or, as for `Kernel`, what the first tensor is.
 
         Raises:
           TypeError, ValueError: a tensor of another type or shape, or another number of them.
@@ -53,10 +57,8 @@ class TorchKernel:
         import torch
 
         leaves = torch.utils._pytree.tree_leaves(args)
-        given = [x.detach().contiguous() for x in leaves if isinstance(x, torch.Tensor)]
-        found = self.kernel(*given)
-        results = tuple(torch.as_tensor(x) for x in (found if isinstance(found, tuple) else (found,)))
-        return results if len(results) > 1 else results[0]
+        given = [x for x in leaves if hasattr(x, "__dlpack__")]
+        return self.kernel(*(x.detach().contiguous() if isinstance(x, torch.Tensor) else x for x in given))
 
 
 @_signatures.explains_arguments
@@ -119,21 +121,15 @@ def from_torch(
             verbose=False,
         )
     assert program is not None
+    model = program.model_proto
     try:
         compiled = _onnx.from_onnx(
-            program.model_proto,
-            GRAPH,
-            target=target,
-            parallel=parallel,
-            fail_on_fallback=fail_on_fallback,
-            cache=cache,
+            model, target=target, parallel=parallel, fail_on_fallback=fail_on_fallback, cache=cache
         )
     except CompileError as error:
         if "expected node to be one of" not in str(error):
             raise
-        raise CompileError(
-            "expected a module whose operators are all covered (docs/Frontends.md), found one of which parts alone "
-            "are; write attn.from_onnx of its export for these",
-            str(error),
-        ) from error
+        raise CompileError(PARTS, str(error)) from error
+    if compiled.part != "graph" and len(model.graph.node) > 1:
+        raise CompileError(PARTS, "\n".join(compiled.remarks))
     return TorchKernel(compiled)

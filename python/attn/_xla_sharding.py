@@ -75,8 +75,10 @@ def run(call: Call, *arrays: Any) -> Any:
     if not is_explicit:
         return _partitioned(call)(*arrays)
     form = form_of(call, [x.shape for x in arrays])
-    shardings = [PartitionSpec(*_placed(form, specs, labels)) for labels in form.results]
-    on_auto = jax.sharding.auto_axes(_partitioned(call), out_sharding=tuple(shardings))
+    own = dict(zip((*call.names, *call.regions.names), specs, strict=False))
+    # A gradient has the sharding of what it is of.
+    placed = [own[x] for x in call.grad] or [PartitionSpec(*_placed(form, specs, labels)) for labels in form.results]
+    on_auto = jax.sharding.auto_axes(_partitioned(call), out_sharding=tuple(placed))
     return on_auto(*arrays)
 
 
@@ -88,13 +90,15 @@ def form_of(call: Call, shapes: list[tuple[int, ...]]) -> Form:
         table = {name: (x[0], x[2], x[1], *x[3:]) if name in ("q", "k", "v", "out") else x for name, x in table.items()}
     captured = len(call.regions.names)
     saved = ["out", "rows", "rows", "out", *["rows"] * call.has_dlse] if call.grad else []
-    found = [table[name] for name in call.names]
-    found += [("",) * len(shape) for shape in shapes[len(found) : len(found) + captured]] + [table[x] for x in saved]
     named = dict(zip(call.names, shapes, strict=False))
-    heads = (named["q"][table["q"].index("h")], named["k"][table["k"].index("k")])
-    for n, name in enumerate(call.names):
-        if name in ("bias", "mask"):
-            found[n] = tuple(x if size > 1 else "" for x, size in zip(found[n], shapes[n], strict=True))
+    sizes = dict(zip(table["q"], named["q"], strict=True))
+    sizes["k"] = sizes["h"]
+    heads = (sizes["h"], named["k"][table["k"].index("k")])
+    found = [
+        tuple("" if size == 1 < sizes.get(x, 1) else x for x, size in zip(table[name], shape, strict=True))
+        for name, shape in named.items()
+    ]
+    found += [("",) * len(shape) for shape in shapes[len(found) : len(found) + captured]] + [table[x] for x in saved]
     if not call.grad:
         return Form(found, [table["out"], *[table["rows"]] * 3], heads)
     own = dict(zip((*call.names, *call.regions.names), found, strict=False))
@@ -102,15 +106,13 @@ def form_of(call: Call, shapes: list[tuple[int, ...]]) -> Form:
 
 
 def _placed(form: Form, specs: list[Any], labels: Labels) -> list[Any]:
-    """The axes of a result, dimension by dimension: those of the first array that has them."""
+    """The axes of a result of the forward pass, by dimension: those of the first array that has them."""
     axes: dict[str, Any] = {}
     for of, spec in zip(form.arrays, specs, strict=True):
         for label, found in zip(of, spec, strict=False):
             if label and found is not None and found not in axes.values():
                 axes.setdefault("h" if label == "k" else label, found)
-    if form.heads[0] != form.heads[1] and form.heads[1] == 1:
-        axes = {label: x for label, x in axes.items() if label != "k"}
-    return [axes.get("h" if x == "k" else x) for x in labels]
+    return [axes.get(x) for x in labels]
 
 
 @functools.cache
@@ -150,7 +152,7 @@ def _partition(call: Call, mesh: Any, arrays: Any, results: Any) -> Any:
     axes = _axes(call, mesh, form, arrays)
 
     def shardings(all_labels: list[Labels]) -> tuple[NamedSharding, ...]:
-        found = axes | ({"k": axes["h"]} if form.heads[1] > 1 else {})
+        found = axes | {"k": axes["h"]}
         parts = ([found.get(x) or None for x in labels] for labels in all_labels)
         return tuple(NamedSharding(mesh, PartitionSpec(*x)) for x in parts)
 

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import numbers
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -342,6 +343,24 @@ def targets() -> list[str]:
     """The names that `target=` takes."""
     names: bytes = _library.load().attn_targets()
     return names.decode().split()
+
+
+def get_include() -> str:
+    """The folder of the C headers, as `-I` takes it; `python -m attn --include` prints it.
+
+    Programs that call kernels of attnc include `dlpack/dlpack.h` and `attn-c/attn_runtime.h`, those that compile in
+    memory `attn-c/attn.h`. A wheel has the libraries of both in the folder above. In a checkout, `dlpack/dlpack.h` is
+    the system's.
+
+    Raises:
+      FileNotFoundError: there are none, in an installation that is not whole.
+    """
+    package = Path(__file__).resolve().parent
+    folders = [package / "include", package.parents[1] / "include"]
+    found = next((x for x in folders if (x / "attn-c" / "attn.h").is_file()), None)
+    if found is None:
+        raise FileNotFoundError(f"expected attn-c/attn.h in one of {', '.join(map(str, folders))}, found none")
+    return str(found)
 
 
 def set_num_threads(threads: int) -> None:

@@ -17,7 +17,7 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _signatures, _tensor, _trace, _words, _xla, _xla_operator, _xla_ring
+from attn import _capture, _checks, _signatures, _tensor, _trace, _xla, _xla_operator, _xla_ring
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 from attn._xla import Call
@@ -288,8 +288,7 @@ def _arguments(
     function: str, given: dict[str, Any], integers: dict[str, Any], scale: Any, options: dict[str, Any], words: Words
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The tensors of a call in the order of its kernel, and all else."""
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords(f"attn.jax.{function}", words, _signatures.known(globals()[function]))
+    _signatures.words(f"attn.jax.{function}", globals()[function], words)
     tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
     if "sink" in tensors:
         tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))

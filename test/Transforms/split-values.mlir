@@ -57,3 +57,25 @@ func.func @fits(%q: tensor<9x576xf16>, %k: tensor<99x576xf16>, %v: tensor<99x256
       outs(%o : tensor<9x256xf16>) -> tensor<9x256xf16>
   return %0 : tensor<9x256xf16>
 }
+
+// Each statistic of the rows is the first part's alone.
+// CHECK-LABEL: func @statistics(
+//       CHECK:   attn.sdpa ins({{.*}}) outs(%{{.*}}, %{{.*}} : {{.*}}) max(%{{.*}}) log_sum(%{{.*}})
+//       CHECK:   attn.sdpa ins({{.*}}) outs(%{{[^,]*}} : tensor<9x128xf16>) -> tensor<9x128xf16>
+func.func @statistics(%q: tensor<9x64xf16>, %k: tensor<99x64xf16>, %v: tensor<99x320xf16>, %o: tensor<9x320xf16>,
+    %r: tensor<9xf32>) -> (tensor<9x320xf16>, tensor<9xf32>, tensor<9xf32>, tensor<9xf32>) {
+  %0:4 = attn.sdpa ins(%q, %k, %v : tensor<9x64xf16>, tensor<99x64xf16>, tensor<99x320xf16>)
+      outs(%o, %r : tensor<9x320xf16>, tensor<9xf32>) max(%r : tensor<9xf32>) log_sum(%r : tensor<9xf32>)
+      -> tensor<9x320xf16>, tensor<9xf32>, tensor<9xf32>, tensor<9xf32>
+  return %0#0, %0#1, %0#2, %0#3 : tensor<9x320xf16>, tensor<9xf32>, tensor<9xf32>, tensor<9xf32>
+}
+
+// No keys: there is no slice of nothing.
+// CHECK-LABEL: func @no_keys(
+//       CHECK:   %[[V:.*]] = tensor.empty() : tensor<0x192xf16>
+//       CHECK:   attn.sdpa ins(%{{.*}}, %{{.*}}, %[[V]]
+func.func @no_keys(%q: tensor<9x64xf16>, %k: tensor<0x64xf16>, %v: tensor<0x320xf16>, %o: tensor<9x320xf16>) -> tensor<9x320xf16> {
+  %0 = attn.sdpa ins(%q, %k, %v : tensor<9x64xf16>, tensor<0x64xf16>, tensor<0x320xf16>)
+      outs(%o : tensor<9x320xf16>) -> tensor<9x320xf16>
+  return %0 : tensor<9x320xf16>
+}

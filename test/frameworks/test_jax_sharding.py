@@ -1,5 +1,6 @@
 """`attn.jax` on arrays that are on several devices: XLA partitions it by batch and heads, or says so."""
 
+import math
 import os
 import re
 import warnings
@@ -31,7 +32,8 @@ def rng():
 
 
 def mesh_of(name, shape=(4,), axes=("s",)):
-    return jax.make_mesh(shape, axes, axis_types=(TYPES[name],) * len(axes))
+    devices = jax.devices()[: math.prod(shape)]
+    return jax.make_mesh(shape, axes, axis_types=(TYPES[name],) * len(axes), devices=devices)
 
 
 def draw(rng, *shape):
@@ -58,7 +60,7 @@ def wanted(q, k, v, dout, layout="bhsd", **options):
     out, lse = attn.reference.sdpa(q, k, v, **OPTIONS, **options, return_lse=True)
     grad = tuple("qkv") + tuple(x for x in ("bias", "sink") if x in options)
     found = attn.reference.sdpa_backward(q, k, v, out, lse, dout, grad=grad, **OPTIONS, **options)
-    return [rows(x) if x.shape[:3] == rows(x).shape[:3] or x.ndim == 4 else x for x in (out, *found.values())]
+    return [rows(x) if n < 4 else x for n, x in enumerate((out, *found.values()))]
 
 
 def check(found, expected):
@@ -93,13 +95,33 @@ def test_batch_and_heads_over_a_mesh_of_two_axes(rng):
     check(jax.jit(step)(*given)[1], wanted(*arrays)[1:])
 
 
-@pytest.mark.parametrize("spec", [P("s"), P(None, "s")])
-def test_gradients_of_what_all_devices_read_are_sums(rng, spec):
-    arrays = [draw(rng, B, h, S, D) for h in (HQ, HKV, HKV, HQ)]
-    bias, sink = draw(rng, 1, 1, S, S), draw(rng, HQ)
-    given = on(mesh_of("auto"), spec, *arrays)
-    step = jax.jit(jax.grad(lambda *x: loss(*x[:4], bias=x[4], sink=x[5]), (0, 1, 2, 4, 5)))
-    check(step(*given, bias, sink), wanted(*arrays, bias=bias, sink=sink)[1:])
+# The devices, where queries are on them, and the batch and heads of the bias.
+SHARED = {
+    "batch": ((4,), P("x"), (1, HQ)),
+    "heads": ((4,), P(None, "x"), (B, 1)),
+    "heads of two devices": ((2,), P(None, "x"), (1, 1)),
+    "heads over two axes": ((2, 2), P(None, ("x", "y")), (1, 1)),
+    "batch and heads": ((2, 2), P("x", "y"), (1, HQ)),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("hkv", [1, HKV])
+@pytest.mark.parametrize("name", SHARED)
+def test_gradients_of_what_all_devices_read_are_sums(rng, name, hkv, kind):
+    devices, spec, shared = SHARED[name]
+    options = {"layout": "bshd"} if len(devices) == 2 else {}
+    arrays = [draw(rng, B, *((S, h) if options else (h, S)), D) for h in (HQ, hkv, hkv, HQ)]
+    bias, sink = draw(rng, *shared, S, S), draw(rng, HQ)
+    mesh = mesh_of(kind, devices, ("x", "y")[: len(devices)])
+    batch, heads = (*spec, None)[:2]
+    specs = [P(batch, *((None, x) if options else (x,))) for x in (heads, None if hkv == 1 else heads)]
+    given = [on(mesh, specs[n in (1, 2)], x)[0] for n, x in enumerate(arrays)]
+    step = jax.jit(jax.grad(lambda *x: loss(*x[:4], bias=x[4], sink=x[5], **options), (0, 1, 2, 4, 5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = step(*given, *on(mesh, P(), bias, sink))
+    check(found, wanted(*arrays, bias=bias, sink=sink, **options)[1:])
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -111,16 +133,19 @@ def test_what_is_not_partitioned_is_right_and_warned_of(rng, name, kind):
     mesh = mesh_of(kind)
     given = [*on(mesh, spec, arrays[0]), *(arrays[1:3] if heads[1] == 6 else on(mesh, spec, *arrays[1:3]))]
     options = {"score_mod": lambda s, b, h, i, j: s * (h + 1) / 8} if name.startswith("a function") else {}
-    function = jax.jit(lambda q, k, v: attn.jax.sdpa(q, k, v, **OPTIONS, **options))
-    with pytest.warns(RuntimeWarning, match=r"partitioned over s where the kernel is not: they are gathered"):
-        found = function(*given)
-    check([found], [attn.reference.sdpa(*(x.astype(np.float64) for x in arrays[:3]), **OPTIONS, **options)])
+    call = lambda q, k, v: attn.jax.sdpa(q, k, v, **OPTIONS, **options)  # noqa: E731
+    step = jax.grad(lambda q, k, v, dout: (call(q, k, v) * dout).sum(), (0, 1, 2))
+    with pytest.warns(RuntimeWarning, match=r"partitioned over .*s where the kernel is not: they are gathered"):
+        found = [jax.jit(call)(*given), *jax.jit(step)(*given, *on(mesh, spec, arrays[3]))]
+    check(found, wanted(*arrays, **options))
 
 
-def test_packed_sequences_are_partitioned_by_heads(rng):
-    arrays = [draw(rng, S, h, D) for h in (HQ, HKV, HKV, HQ)]
+@pytest.mark.parametrize("hkv", [1, HKV])
+def test_packed_sequences_are_partitioned_by_heads(rng, hkv):
+    arrays = [draw(rng, S, h, D) for h in (HQ, hkv, hkv, HQ)]
     starts = np.array([0, 5, 17, S], np.int32)
-    given = on(mesh_of("auto"), P(None, "s"), *arrays)
+    mesh = mesh_of("auto")
+    given = [on(mesh, P(None, "s") if x.shape[1] > 1 else P(), x)[0] for x in arrays]
     call = lambda q, k, v: attn.jax.varlen_sdpa(q, k, v, starts, starts, **OPTIONS)  # noqa: E731
     step = jax.grad(lambda q, k, v, dout: (call(q, k, v) * dout).sum(), (0, 1, 2))
     assert gathers(step, *given) == 0

@@ -1,5 +1,6 @@
 """attn.from_torch: modules by torch's exporter; needs onnx and onnxscript, and is skipped where they are missing."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -43,7 +44,31 @@ def compare(kernel, module, *args):
 
 def test_module():
     block, x = make_block(), torch.randn(2, 13, 24)
-    compare(attn.from_torch(block, (x,), fail_on_fallback=True), block, x)
+    kernel = attn.from_torch(block, (x,), fail_on_fallback=True)
+    compare(kernel, block, x)
+    found = kernel(x.numpy())
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, kernel(x).numpy())
+
+
+def test_file_of_opset_23(tmp_path):
+    """README's way: the exporter writes a file, of which the graph is meant, and not its Attention node."""
+    block, x = make_block(), torch.randn(2, 13, 24)
+    torch.onnx.export(block, (x,), tmp_path / "m.onnx", dynamo=True, opset_version=23, external_data=False)
+    found = attn.from_onnx(tmp_path / "m.onnx", fail_on_fallback=True)(x.numpy())
+    np.testing.assert_allclose(found, block(x).detach().numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_attention_alone(count):
+    class Attention(torch.nn.Module):
+        def forward(self, v, k, q):
+            for _ in range(count):
+                q = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+            return q
+
+    v, k, q = (torch.randn(2, 3, 13, 8) for _ in range(3))
+    compare(attn.from_torch(Attention().eval(), (v, k, q)), Attention(), v, k, q)
 
 
 def test_dynamic_sizes():

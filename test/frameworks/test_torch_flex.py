@@ -216,7 +216,9 @@ REFUSED = {
         "expected mask_mod to read tensors that require no gradient, found x",
     ),
     "both": (lambda x: both(x, x.detach()), "expected functions to read x with or without a gradient, found both"),
-    "a view": (lambda x: (lambda s, b, h, i, j: s + x[::-1][h], None), "expected score_mod to read a captured tensor"),
+    "a view": (lambda x: (lambda s, b, h, i, j: s + x[::-1][h], None), "expected x to be read by position, as it"),
+    "arithmetic": (lambda x: (lambda s, b, h, i, j: s + (x * 2)[h], None), "expected x to be read by position, as it"),
+    "its sum": (lambda x: (lambda s, b, h, i, j: s + x.sum(), None), "expected x to be read by position, as it"),
 }
 
 
@@ -228,12 +230,64 @@ def test_captured_tensors_without_gradient_are_refused(name):
         at.flex_attention(*draw(), *make(x), enable_gqa=True)
 
 
-def test_transforms_refuse_captured_tensors_that_require_gradients():
-    slopes = SLOPES.clone().requires_grad_()
+def of_argument(slopes, q, k, v):
+    return at.flex_attention(q, k, v, lambda s, b, h, i, j: s - slopes[h] * (i - j), enable_gqa=True).sin().sum()
+
+
+class _OfModule(torch.nn.Module):
+    """What torch.func.functional_call takes: functions read a parameter and a number as attributes."""
+
+    def __init__(self):
+        super().__init__()
+        self.slopes, self.factor = torch.nn.Parameter(SLOPES), torch.tensor(1.5)
+
+    def score_mod(self, s, b, h, i, j):
+        return s * self.factor - self.slopes[h] * (i - j)
+
+    def forward(self, q, k, v):
+        return at.flex_attention(q, k, v, self.score_mod, enable_gqa=True).sin().sum()
+
+
+def of_module(slopes, q, k, v):
+    return torch.func.functional_call(_OfModule(), {"slopes": slopes}, (q, k, v))
+
+
+@pytest.mark.parametrize(("loss", "factor"), [(of_argument, 1), (of_module, 1.5)])
+def test_transforms_record_captured_tensors(loss, factor):
     q, k, v = draw()
 
-    def loss(q):
-        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s - slopes[h] * (i - j), enable_gqa=True).sum()
+    def expected(slopes, q, k, v):
+        k, v = (x.repeat_interleave(H // HKV, 1) for x in (k, v))
+        distances = torch.arange(S)[:, None] - torch.arange(S)
+        return ((q @ k.mT / D**0.5 * factor - slopes[:, None, None] * distances).softmax(-1) @ v).sin().sum()
 
-    with pytest.raises(TypeError, match=r"slopes to be a tensor that requires no gradient, .* outside of torch\.func"):
-        torch.func.grad(loss)(q)
+    def check(transform, *arguments):
+        torch.testing.assert_close(transform(loss)(*arguments), transform(expected)(*arguments), rtol=1e-4, atol=1e-4)
+
+    entries, of_entries = torch.stack([SLOPES, -SLOPES]), {"in_dims": (0, None, None, None)}
+    check(lambda x: torch.func.grad(x, argnums=(0, 1)), SLOPES, q, k, v)
+    check(lambda x: torch.func.grad(x, argnums=1), SLOPES.clone().requires_grad_(), q, k, v)
+    check(lambda x: torch.func.vmap(torch.func.grad(x), **of_entries), entries, q, k, v)
+    check(lambda x: torch.func.grad(lambda *y: torch.func.vmap(x, **of_entries)(*y).sum()), entries, q, k, v)
+    check(lambda x: lambda *y: torch.func.vjp(x, *y)[0], SLOPES.bfloat16(), q, k, v)
+
+
+def test_of_a_mask_vmap_has_the_values_of_each_entry():
+    q, k, v = draw()
+
+    def call(documents):
+        return at.flex_attention(q, k, v, None, lambda b, h, i, j: documents[b, i] == documents[b, j], enable_gqa=True)
+
+    entries = torch.stack([DOCUMENTS, 1 + 0 * DOCUMENTS])
+    torch.testing.assert_close(torch.func.vmap(call)(entries), torch.stack([call(x) for x in entries]))
+
+
+@pytest.mark.parametrize(("transform", "shape"), [(torch.func.grad, (H,)), (torch.func.vmap, (2, H))])
+def test_transforms_refuse_what_is_made_of_captured_tensors_inside(transform, shape):
+    q, k, v = draw()
+
+    def call(x):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s - (SLOPES * x)[h], enable_gqa=True).sum()
+
+    with pytest.raises(TypeError, match="to be read by position, as it requires a gradient or"):
+        transform(call)(torch.ones(shape))

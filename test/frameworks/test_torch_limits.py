@@ -4,7 +4,11 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch._subclasses import FakeTensorMode
 from torch.autograd import forward_ad
+from torch.masked import masked_tensor
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+from torch.testing._internal.two_tensor import TwoTensor
 
 import attn
 import attn.torch as at
@@ -66,6 +70,27 @@ def test_forward_mode_is_refused_by_any_tensor_and_entry(name):
         dual(*calls[name])
 
 
+STEP = {
+    "paged_sdpa": lambda x: at.paged_sdpa(
+        x[:1, 0], x, x, torch.zeros(1, 1).int(), torch.tensor([S]).int(), cu_seqlens_q=torch.tensor([0, 1]).int()
+    ),
+    "paged_sdpa, dense": lambda x: at.paged_sdpa(
+        x[:1].transpose(1, 2), x, x, torch.zeros(1, 1).int(), torch.tensor([S])
+    ),
+    "kv_append, rows": lambda x: at.kv_append(torch.zeros(1, S, H, D), x[0, :1].float(), slots=torch.tensor([1])),
+    "kv_append, cache": lambda x: at.kv_append(x * 1, torch.zeros(1, H, D).double(), slots=torch.tensor([1])),
+    "kv_append, positions": lambda x: at.kv_append(x * 1, torch.zeros(B, S, 1, D).double(), torch.tensor([0, 1])),
+}
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
+@pytest.mark.parametrize("mode", ["make_dual", "jvp", "compiled make_dual"])
+@pytest.mark.parametrize("name", STEP)
+def test_forward_mode_is_refused_in_serving(name, mode):
+    with pytest.raises(RuntimeError, match=r"expected tensors without a tangent, found one of forward mode .* write "):
+        FORWARD_MODES[mode](STEP[name], draw(B, S, H, D))
+
+
 def test_what_has_no_tangent_is_computed_beside_it():
     q, k, v = qkv()
     expected = at.sdpa(q, k, v)
@@ -119,6 +144,167 @@ def test_distributed_rows_and_keys_are_refused(mesh, call):
     tensors = [distribute_tensor(x, mesh, [Shard(2)]) for x in qkv()]
     with pytest.raises(ValueError, match=r"expected query with placements of Shard\(0\), .* write x.redistribute"):
         call(*tensors)
+
+
+ROADS = {
+    "sdpa": at.sdpa,
+    "compiled": lambda q, k, v, mask: torch.compile(at.sdpa, backend="eager", fullgraph=True)(q, k, v, mask),
+    "flex_attention": lambda q, k, v, mask: at.flex_attention(q, k, v, attn_mask=mask),
+    "transformers": lambda q, k, v, mask: at._transformers._attention(_CAUSAL, q, k, v, mask)[0].transpose(1, 2),
+}
+_CAUSAL = torch.nn.Module()
+
+
+@pytest.mark.parametrize("make", [causal_upper_left, causal_lower_right])
+def test_causal_masks_without_matrix_are_words(mesh, make):
+    """Of tensors of this class the memory is nobody's."""
+    q, k, v = draw(B, H, S, D), draw(B, H, 7, D), draw(B, H, 7, D)
+    mask = make(S, 7)
+    expected = F.scaled_dot_product_attention(q, k, v, mask)
+    for name, call in ROADS.items():
+        torch.testing.assert_close(call(q, k, v, mask), expected, msg=name)
+    position_bias = draw(B, H, S, 7)
+    found, _ = at._transformers._attention(_CAUSAL, q, k, v, mask, position_bias=position_bias)
+    bias = position_bias.masked_fill(~mask._materialize(), -torch.inf)
+    torch.testing.assert_close(found.transpose(1, 2), F.scaled_dot_product_attention(q, k, v, bias))
+    q, k, v = (draw(B, H, 4, D) for _ in "qkv")
+    with at.context_parallel(mesh):
+        for call in (at.sdpa, F.scaled_dot_product_attention):
+            found = call(q, k, v, make(4, 4))
+            torch.testing.assert_close(found, F.scaled_dot_product_attention(q, k, v, is_causal=True))
+
+
+def test_causal_masks_without_matrix_refuse_other_words_and_sizes():
+    q, k, v = qkv()
+    for words in ({"is_causal": True}, {"causal": "top_left"}):
+        with pytest.raises(ValueError, match="without is_causal and causal, found both"):
+            at.sdpa(q, k, v, causal_upper_left(S, S), **words)
+    with pytest.raises(ValueError, match='found a CausalBias of 4 and 9; write causal="bottom_right"'):
+        at.sdpa(q, k, v, causal_lower_right(4, 9))
+    with pytest.raises(TypeError, match=r"found the subclass CausalBias, .* give it as attn_mask"):
+        attn.sdpa(q, k, v, mask=causal_upper_left(S, S))
+
+
+class Own(torch.Tensor):
+    """A class that PyTorch's functions ask what it is; its memory is anything."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        return super().__torch_function__(function, types, arguments, keywords or {})
+
+
+def freed(x):
+    x = x.clone()
+    x.untyped_storage().resize_(0)
+    return x
+
+
+OTHERS = {
+    "a class": (lambda x: x.as_subclass(Own), "found the subclass Own"),
+    "masked": (lambda x: masked_tensor(x, x > 0), "found the subclass MaskedTensor"),
+    "fake": (lambda x: FakeTensorMode().from_tensor(x), "FakeTensor"),
+    "sparse": (lambda x: x.to_sparse(), "found layout torch.sparse_coo"),
+    "quantised": (lambda x: torch.quantize_per_tensor(x.float(), 0.1, 0, torch.quint8), "found torch.quint8"),
+    "nested": (lambda x: torch.nested.nested_tensor([x, x]), "nested"),
+    "meta": (lambda x: x.to("meta"), "on meta|meta, as query is"),
+    "freed": (freed, "found: one without memory"),
+}
+ARGUMENTS = {
+    "q": lambda x: at.sdpa(x(draw(B, H, S, D)), *qkv()[1:]),
+    "v": lambda x: at.sdpa(*qkv()[1:], x(draw(B, H, S, D))),
+    "attn_mask": lambda x: at.sdpa(*qkv(), x(draw(B, H, S, S))),
+    "bias": lambda x: at.sdpa(*qkv(), bias=x(draw(B, H, S, S))),
+    "sink": lambda x: at.sdpa(*qkv(), sink=x(draw(H))),
+    "kv_lengths": lambda x: at.sdpa(*qkv(), kv_lengths=x(torch.tensor([5, 3]))),
+    "a capture": lambda x: captured(x(draw(H))),
+    "of attn.sdpa": lambda x: attn.sdpa(x(draw(B, H, S, D)), *qkv()[1:]),
+    "lengths of attn.sdpa": lambda x: attn.sdpa(*qkv(), kv_lengths=x(torch.tensor([5, 3]))),
+    "cu_seqlens": lambda x: at.varlen_sdpa(*(y[0] for y in qkv()), x(torch.tensor([0, 2])), torch.tensor([0, 2])),
+    "slots": lambda x: at.kv_append(draw(2, 4, H, D), draw(2, H, D), slots=x(torch.tensor([1, 2]))),
+}
+
+
+def captured(table):
+    return at.flex_attention(*qkv(), lambda s, b, h, i, j: s + table[h])
+
+
+@pytest.mark.filterwarnings("ignore")  # of prototypes of PyTorch
+@pytest.mark.parametrize("kind", OTHERS)
+def test_tensors_whose_memory_is_not_their_elements_are_refused(kind):
+    make, found = OTHERS[kind]
+    for call in ARGUMENTS.values():
+        with pytest.raises(TypeError, match=found):
+            call(make)
+
+
+def test_classes_that_leave_elements_alone_are_tensors():
+    class Named(torch.Tensor):
+        pass
+
+    q, k, v = qkv()
+    for make in (torch.nn.Parameter, torch.nn.Buffer, lambda x: x.as_subclass(Named)):
+        torch.testing.assert_close(at.sdpa(*map(make, (q, k, v))).data, at.sdpa(q, k, v), check_dtype=False)
+
+
+def test_classes_that_dispatch_see_the_operator():
+    """In the place of q, and captured."""
+    (q, k, v), table = qkv(), draw(H)
+
+    def call(q, table):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s + table[h] * i * j)
+
+    found = call(q, TwoTensor(table, 2 * table))
+    torch.testing.assert_close((found.a, found.b), (call(q, table), call(q, 2 * table)))
+    found = call(TwoTensor(q, 2 * q), table)
+    torch.testing.assert_close((found.a, found.b), (call(q, table), call(2 * q, table)))
+
+
+def steps():
+    """Calls, and the tensors that they read, write and return."""
+    leaves = [x.requires_grad_() for x in qkv()]
+    table, mask, lengths = draw(H).bfloat16(), torch.ones(S, dtype=torch.int32), torch.tensor([S, S])
+    out = at.sdpa(*leaves, score_mod=lambda s, b, h, i, j: s + table[h] * mask[i], kv_lengths=lengths)
+    found = torch.autograd.grad(out.sum(), leaves)
+    yield "sdpa", [*leaves, table, mask, lengths, out, *found]
+    cache, new, slots, sums = draw(2, 4, H, D), draw(3, H, D), torch.tensor([4, 5, 6]), torch.tensor([0, 3])
+    pages, counts = torch.tensor([[1]]), torch.tensor([3])
+    at.kv_append(cache, new, slots=slots)
+    given = (draw(3, H, D), cache, cache, pages, counts)
+    yield "paged_sdpa", [at.paged_sdpa(*given, cu_seqlens_q=sums, dynamic=x) for x in (False, True)] + [sums, *given]
+    at.kv_append(more := draw(2, 4, H, D), row := draw(1, H, 1, D), at_ := torch.tensor([3]), block_table=pages)
+    yield "kv_append", [new, slots, more, row, at_]
+    given = [*(x[0] for x in qkv()), sums := torch.tensor([0, 2]), torch.tensor([0, 2])]
+    yield "varlen_sdpa", [at.varlen_sdpa(*given), *given]
+    given = [x.bfloat16() for x in qkv()]
+    yield "attn.sdpa", [attn.sdpa(*given, kv_lengths=lengths), *given]
+
+
+def test_storages_are_resized_afterwards():
+    """FSDP frees parameters so, and others the results of layers that they compute again."""
+    for name, tensors in list(steps()):
+        for n, x in enumerate(tensors):
+            try:
+                x.untyped_storage().resize_(0)
+            except RuntimeError as error:
+                pytest.fail(f"{name}: tensor {n}: {error}")
+
+
+def test_captured_tensors_are_read_where_they_are_in_the_backward_pass():
+    """Their memory may be another one by then, as that of FSDP's parameters."""
+    table, (q, k, v) = draw(H), qkv()
+
+    def call(q):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s + table[h] * j).sin().sum()
+
+    (expected,) = torch.autograd.grad(call(q.requires_grad_()), q)
+    loss, values = call(q), table.clone()
+    table.untyped_storage().resize_(0)
+    blocker = [torch.full_like(values, 7) for _ in range(8)]  # where it was
+    table.untyped_storage().resize_(values.nbytes)
+    with torch.autograd._unsafe_preserve_version_counter(table):
+        table.copy_(values)
+    torch.testing.assert_close(torch.autograd.grad(loss, q)[0], expected)
+    assert blocker
 
 
 # Shapes of query, key and value without the last dimension but one and the last.

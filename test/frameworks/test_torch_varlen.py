@@ -166,6 +166,22 @@ def test_nested_tensors(options, keeps):
         torch.testing.assert_close(x.values(), y.values())
 
 
+def test_gradients_of_narrowed_tensors():
+    """Whose sequences have holes between them: there the gradient is 0."""
+    starts, lengths = torch.tensor([1, 0, 2]), torch.tensor([4, 6, 0])
+    inputs = [torch.randn(3, 7, h, D, dtype=torch.float64, requires_grad=True) for h in (HQ, HKV, HKV)]
+    narrowed = [torch.nested.narrow(x, 1, starts, lengths, layout=torch.jagged).transpose(1, 2) for x in inputs]
+    out = at.sdpa(*narrowed, is_causal=True, enable_gqa=True)
+    total = []
+    for n, (start, rows) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+        parts = (x[n, start : start + rows].transpose(0, 1) for x in inputs)
+        part, _ = textbook(*parts, torch.arange(rows)[:, None] >= torch.arange(rows))
+        torch.testing.assert_close(out.unbind()[n], part)
+        total.append(part.sin().sum())
+    expected = torch.autograd.grad(sum(total), inputs)
+    torch.testing.assert_close(torch.autograd.grad(out.values().sin().sum(), inputs), expected)
+
+
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")  # of its own function
 def test_nested_tensors_beside_pytorch_s_function():
     q, k, v = (jagged([5, 2, 7], HQ, 8) for _ in "qkv")

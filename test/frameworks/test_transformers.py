@@ -106,13 +106,20 @@ def architectures():
 
 
 # scripts/architectures.py has 45.
-SOME = ["GptOssForCausalLM", "BertModel", "BartForConditionalGeneration", "CLIPModel"]
+SOME = ["GptOssForCausalLM", "BertModel", "BartForConditionalGeneration", "CLIPModel", "SiglipModel"]
 
 
+@pytest.mark.filterwarnings("ignore:attn.torch. attention of SiglipVisionModel is by attn but in")
 @pytest.mark.parametrize("name", SOME)
 def test_architectures_use_attn_in_every_layer(architectures, name):
     (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == name)
     assert architectures.check(chosen, "attn")[0] == "uses"
+
+
+def test_the_mask_alone_says_that_rows_are_causal(architectures):
+    """Layers of the decoder say that they are not: the model does not take "sdpa", which would ask them."""
+    dense = {"num_experts": 4, "encoder_sparse_step": 0, "decoder_sparse_step": 0}
+    assert architectures.check(architectures.translator("NllbMoe", architectures.BART | dense), "attn")[0] == "uses"
 
 
 def test_each_of_them_is_of_another_architecture(architectures):
@@ -124,19 +131,17 @@ REFUSED = {
     "MptForCausalLM": "MptAttention",
     "FalconForCausalLM": "FalconAttention",  # it has a table of classes, without ours
     "Swinv2Model": "Swinv2SelfAttention",
-    "SiglipModel": "MultiheadAttention",  # of PyTorch, in one place beside layers that ask the interface
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_run_without_attn_is_refused_by_name(architectures, name):
     (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == name)
-    part = name.replace("SiglipModel", "SiglipVisionModel")
-    message = f'attn_implementation="attn", found {part}, whose [^;]*{REFUSED[name]}'
+    message = f'attn_implementation="attn", found {name}, whose [^;]*{REFUSED[name]}'
     with pytest.raises(ValueError, match=message):
         architectures.make(chosen, "attn")
     model = architectures.make(chosen, "eager")
-    with pytest.raises(ValueError, match=f'attn_implementation="attn", found {name}, whose [^;]*{REFUSED[name]}'):
+    with pytest.raises(ValueError, match=message):
         model.set_attn_implementation("attn")
     model(**chosen.inputs())  # it is as it was
 
@@ -150,12 +155,32 @@ def test_what_is_set_behind_its_back_is_refused_in_the_first_forward_pass(archit
         model(**chosen.inputs())
 
 
+def test_pytorchs_attention_beside_layers_that_ask_is_warned_of_once(architectures):
+    (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == "SiglipModel")
+    with pytest.warns(RuntimeWarning, match=r"SiglipVisionModel is by attn but in head\.attention, which PyTorch's"):
+        model = architectures.make(chosen, "attn")
+    model.set_attn_implementation("attn")
+    model = architectures.make(chosen, "eager")
+    with pytest.warns(RuntimeWarning, match=r"SiglipModel is by attn but in vision_model\.head\.attention, which"):
+        model.set_attn_implementation("attn")
+
+
+def test_pytorchs_attention_in_a_model_without_sdpa_is_refused(architectures):
+    """Its layers ask the interface and say that they are causal, which they are not."""
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    text, vision = {**SIZES, **sizes, "bos_token_id": 1}, {"hidden_size": 64, "num_hidden_layers": 2, "image_size": 16}
+    options = {"text_config": text, "vision_config": vision | {"patch_size": 4}, **sizes}
+    chosen = architectures.Architecture("BridgeTowerModel", "BridgeTowerConfig", options)
+    with pytest.raises(ValueError, match="found BridgeTowerVisionModel, whose MultiheadAttention would"):
+        architectures.make(chosen, "attn")
+    advice = r'whose MultiheadAttention .* attn_implementation={"text_config": …, "vision_config": …}'
+    with pytest.raises(ValueError, match=advice):
+        architectures.make(chosen, "eager").set_attn_implementation("attn")
+
+
 def test_parts_of_a_model_have_implementations_of_their_own(architectures):
-    """Those that the refusal of the whole proposes."""
     (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == "SiglipModel")
     eager = architectures.make(chosen, "eager")
-    with pytest.raises(ValueError, match=r'write .* attn_implementation={"text_config": …, "vision_config": …}'):
-        eager.set_attn_implementation("attn")
     model = architectures.make(chosen, {"text_config": "attn", "vision_config": "eager"})
     inputs = chosen.inputs()
     with architectures.Attentions() as counts:

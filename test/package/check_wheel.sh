@@ -20,7 +20,7 @@ packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 "$root/build/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$packages/numpy.pth"
 
 # With its licence and those of what is inside.
-for name in LICENSE licences/llvm licences/libomp licences/libzstd; do
+for name in LICENSE licences/llvm licences/libomp licences/libzstd licences/libdlpack; do
   grep -q -i license "$packages"/attn-*.dist-info/licenses/$name*
 done
 
@@ -61,6 +61,28 @@ import numpy as np, attn
 q = np.random.default_rng(3).standard_normal((1, 1, 40, 16), np.float32)
 np.testing.assert_allclose(attn.load_library("small.json").sdpa(q, q, q), attn.sdpa(q, q, q), atol=1e-6)
 '
+
+# A kernel of it in C: the wheel has the headers and the library that this needs.
+include=$("${run[@]}" "$python" -I -m attn --include)
+[[ $include == "$packages/attn/include" ]]
+"${run[@]}" "$attnc" "$root/examples/c/attention.mlir" -o attention.o --header=attention.h
+gcc -I. -I"$include" "$root/examples/c/main.c" attention.o -L"$include/.." -lattn_runtime -Wl,-rpath,"$include/.." -o attention
+"${run[@]}" ./attention | grep -F 'out = 0.673344 0.670061'
+for header in "$include"/attn-c/*.h; do
+  gcc -M -I"$include" "$header" | grep -F -e "$include/dlpack/dlpack.h" -e "$include/attn-c/attn_cuda.h"
+done
+
+# says PAGE TEXT BYTES: to 5 %, BYTES is the number of MB that stands behind TEXT in a page of ours.
+says() {
+  if ! sed -n "s/.*$2 \([0-9]*\) MB.*/\1/p" "$root/$1" |
+    awk -v bytes="$3" '{ right = $1 * 0.95e6 < bytes && bytes < $1 * 1.05e6 } END { exit !right }'; then
+    echo "error: expected '$2' in $1 to say $(($3 / 1000000)) MB" >&2
+    exit 1
+  fi
+}
+says README.md 'makes one of' "$(stat -c %s "${wheel[0]}")"
+says docs/Using.md 'wheel has' "$(stat -c %s "${wheel[0]}")"
+says docs/Using.md 'installed it has' "$(du --summarize --bytes "$packages" | cut -f1)"
 
 # Beside another OpenMP of LLVM, which runs first or last.
 for first in theirs ours; do

@@ -103,3 +103,28 @@ def test_an_empty_row_beside_a_key_that_is_nan(tmp_path):
     dq = np.load(tmp_path / "dq.npy")[0, 0]
     assert not dq[:4].any()
     assert np.isnan(dq[4:]).all()
+
+
+@pytest.mark.parametrize("line", ["d32 f32", "d32 f32 causal=top_left"])
+def test_a_maximum_below_the_scores(tmp_path, line):
+    """What rounding makes of large scores, made of small ones: no weight is more than 1 / l, and NaN stays."""
+    rng = np.random.default_rng(0)
+    q, k, v, dout = (rng.standard_normal((1, 1, 32, 32)).astype(np.float32) for _ in range(4))
+    s = (q[0, 0].astype("f8") @ k[0, 0].T) * 32**-0.5
+    s = np.where(np.tri(32, dtype=bool), s, -np.inf) if "causal" in line else s
+    row_max = s.max(-1) - 2
+    log_sum = np.log(np.exp(s - s.max(-1, keepdims=True)).sum(-1))
+    expected = (np.exp(np.minimum(s - row_max[:, None], 0) - log_sum[:, None])).T @ dout[0, 0].astype("f8")
+    found = []
+    for first in (q[0, 0, 0, 0], np.nan):
+        q[0, 0, 0, 0] = first
+        words = [f"--output={tmp_path / 'dv'}.npy"]
+        for i, x in enumerate((q, k, v, np.zeros_like(q), row_max[None, None], log_sum[None, None], dout)):
+            np.save(tmp_path / f"{i}.npy", x.astype(np.float32))
+            words.append(f"--input={tmp_path / f'{i}.npy'}")
+        command = [ATTNC, "run", f"--problem=b1 hq1 sq32 sk32 {line} grad=v", "--kernel=sdpa_backward"]
+        devices = ["--target=sm_80", f"--cuda-driver={DRIVER}"]
+        subprocess.run([*command, *devices, *words], check=True, timeout=clock.NO_END)
+        found.append(np.load(tmp_path / "dv.npy")[0, 0])
+    np.testing.assert_allclose(found[0], expected, atol=2e-3 * np.abs(expected).max())
+    assert np.isnan(found[1][0]).all()

@@ -1,14 +1,17 @@
 """What a kernel becomes, from Python: IR after a phase, assembly, remarks; and attnc, by `python -m attn`."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import attn
-from attn import _kernel
+from attn import _kernel, _onnx
 from graph_models import BATCH, HEADS, LENGTH, SIZE, Graph, attend
+from helpers import C_COMPILER
 from paths import attnc
 
 LINE = "hq2 sq32 d16 f32 causal=top_left"
@@ -95,6 +98,16 @@ def test_onnx():
     assert any("node-skipped" in x and "operator 'Hardmax' is not covered" in x for x in kernel.remarks), kernel.remarks
 
 
+def test_the_page_writes_calls_with_brackets_and_properties_without():
+    page = (Path(__file__).parents[2] / "docs" / "Python.md").read_text(encoding="utf-8")
+    classes = {"Kernel": attn.Kernel, "OnnxKernel": _onnx.OnnxKernel, "Library": attn.Library}
+    written = re.findall(r"^(\w*Kernel|Library)\.(\w+)([(:])", page, re.M)
+    assert {owner for owner, _, _ in written} >= set(classes)
+    for owner, name, mark in written:
+        if owner in classes:
+            assert callable(getattr(classes[owner], name)) == (mark == "("), f"{owner}.{name}"
+
+
 def test_what_has_no_source():
     made = attn.compile(LINE)
     bare = _kernel.Kernel.__new__(_kernel.Kernel)
@@ -114,6 +127,14 @@ def test_the_module_is_attnc():
     code, out, err = run("--problem=sq64 causal", "--stop-after=input")
     assert (code, out) == (1, "")
     assert err.startswith("attnc: error: problem line")
+
+
+def test_the_module_says_where_the_headers_are(tmp_path):
+    code, out, err = run("--include")
+    assert (code, out, err) == (0, attn.get_include() + "\n", "")
+    program = tmp_path / "version.c"
+    program.write_text("#include <attn-c/attn.h>\n#include <attn-c/attn_runtime.h>\n")
+    subprocess.run([*C_COMPILER, f"-I{attn.get_include()}", "-fsyntax-only", program], check=True)
 
 
 def test_the_module_without_arguments_is_its_help():

@@ -78,6 +78,29 @@ def test_an_lse_of_one_number_is_computed_again():
     compare(found, formula(q, k, v, dout, bias), np.float32)
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_log_sum_of_zeros_is_what_it_says(is_packed):
+    """Rows of one key, of large scores; and lse in parts of which the caller says that the second is 0."""
+    rng = np.random.default_rng(0)
+    q, k = (rng.integers(8, 16, (1, 2, n, 16)).astype(np.float32) for n in (3, 1))  # whose scores are not rounded
+    v, dout = (rng.standard_normal((1, 2, n, 16)).astype(np.float32) for n in (1, 3))
+    call, backward, sums = attn.sdpa, attn.sdpa_backward, ()
+    if is_packed:
+        q, k, v, dout = (np.ascontiguousarray(x[0].swapaxes(0, 1)) for x in (q, k, v, dout))
+        call, backward, sums = attn.varlen_sdpa, attn.varlen_sdpa_backward, ([0, 3], [0, 1])
+    flags = dict(return_lse=True, return_max=True, return_log_sum=True)
+    out, lse, row_max, log_sum = call(q, k, v, *sums, scale=1, **flags)
+    assert not log_sum.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        terms = ((row_max, log_sum), (lse, np.zeros_like(lse)))
+        found = [backward(q, k, v, out, x, dout, *sums, scale=1) for x in terms]
+    for gradients in found:
+        expected = dout.sum(0 if is_packed else 2)
+        np.testing.assert_allclose(gradients["v"].reshape(expected.shape), expected, atol=1e-6)
+        np.testing.assert_allclose(gradients["k"], 0, atol=1e-3)
+
+
 def test_an_lse_over_more_keys_stays():
     """As ring attention has it: lse of all keys, gradients of some of them."""
     q, k, v, dout = draw("float32")
@@ -103,6 +126,45 @@ def test_scores_of_products_are_uniform(target):
     np.testing.assert_allclose(log_sum, np.log(20), rtol=1e-6)
     found = attn.sdpa_backward(q, k, v, out, (row_max, log_sum), dout, grad="v", target=target)
     np.testing.assert_allclose(found["v"], np.broadcast_to(dout.sum(2, keepdims=True) / 20, v.shape), atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:attn. lse of")
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e14])
+def test_no_weight_is_more_than_one(size):
+    """Scores that a backward pass rounds in another way than the pass that has found their maximum."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        q, k = ((rng.standard_normal((1, 1, n, 96)) * np.sqrt(size)).astype(np.float32) for n in (6, 95))
+        v = np.ones_like(k)
+        sums = attn.sdpa(q, k, v, return_key_sums=True)[1]
+        out, row_max, log_sum = attn.sdpa(q, k, v, return_max=True, return_log_sum=True)
+        dv = attn.sdpa_backward(q, k, v, out, (row_max, log_sum), np.ones_like(out), grad="v")["v"]
+        np.testing.assert_allclose(out, 1, rtol=1e-5)
+        assert sums.max() <= 6.001
+        assert dv.max() <= 6.001
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"), [("reference", "float64"), ("x86-64", "float32"), ("x86-64-v3", "float64")]
+)
+def test_a_maximum_below_the_scores(target, dtype):
+    """What rounding makes of large scores, made of small ones; what is no number stays so."""
+    q, k, v, dout = draw(dtype, (1, 1, 1, 64, 64, 32))
+    k[..., 7, :] *= 9
+    options = {"return_max": True, "return_log_sum": True}
+    out, row_max, log_sum = attn.sdpa(q, k, v, **options)
+    module = attn.reference if target == "reference" else attn
+    words = {} if target == "reference" else {"target": target}
+    for saved in ((row_max - 2, log_sum), row_max + log_sum - 2):
+        m, ln_l = saved if isinstance(saved, tuple) else (saved, np.zeros_like(saved))
+        s = np.einsum("bhid,bhjd->bhij", q.astype("f8"), k.astype("f8")) * 32**-0.5
+        p = np.exp(np.minimum(s - m[..., None], 0) - ln_l[..., None])
+        expected = np.einsum("bhij,bhie->bhje", p, dout.astype("f8"))
+        found = module.sdpa_backward(q, k, v, out, saved, dout, grad="v", **words)["v"]
+        assert_within(ERRORS[dtype] * np.abs(expected).max(), found.astype("f8"), expected, "dv")
+        broken = q.copy()
+        broken[..., 5, :] = np.nan
+        assert np.isnan(module.sdpa_backward(broken, k, v, out, saved, dout, grad="v", **words)["v"]).all()
 
 
 def test_reference():

@@ -23,6 +23,7 @@ b2 hq4 hkv2 sq7 sk7 d16 dv8 f32 window=3,4
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=top_left grad=q,k,v
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 bias=1,4,5,7 out=lse grad=v,bias
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 scale=? grad=scale,q
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 out=lse into=state
 """
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
 Q, K, V = draw(SHAPE)
@@ -49,8 +50,8 @@ def same(found, expected):
 def test_what_it_says_of_itself(library):
     assert library.name == "small"
     assert library.targets == ["x86-64", "host"]
-    assert len(library.problems) == 14
-    assert repr(library) == "<attn.Library small: 14 kernels for x86-64, host>"
+    assert len(library.problems) == 15
+    assert repr(library) == "<attn.Library small: 15 kernels for x86-64, host>"
 
 
 def test_sizes_of_a_kernel_of_its_own_and_others(library):
@@ -96,6 +97,17 @@ def test_each_target(library):
     with pytest.raises(ValueError, match="expected one of x86-64, host, found 'x86-64-v9'"):
         library.use_target("x86-64-v9")
     library.use_target()
+
+
+def test_results_that_are_updated_are_refused(library):
+    """No result is made new whose old values a kernel reads; what adds to others has no keyword here."""
+    with pytest.raises(ValueError, match="expected a kernel whose results are new, found one that updates out, lse"):
+        library("out=lse into=state", Q, K, V)
+    out, lse = attn.sdpa(Q, K, V, return_lse=True)
+    with pytest.raises(TypeError, match=r"Library.sdpa\(\) has no keyword 'into'; attn.sdpa has it"):
+        library.sdpa(Q, K, V, into=(out, lse))
+    with pytest.raises(TypeError, match=r"Library.sdpa_backward\(\) has no keyword 'into'; attn.sdpa has it"):
+        library.sdpa_backward(Q, K, V, out, lse, out, into={"q": np.zeros_like(Q)})
 
 
 def test_what_a_call_need_not_say(library):

@@ -66,10 +66,20 @@ def test_attention_nodes_in_a_graph():
     g = Graph()
     x = g.draw("x", BATCH, LENGTH, HIDDEN)
     model = g.finish(block(g, x, attention), opset=23)
-    check(g, model, attn.from_onnx(model, "main_graph", fail_on_fallback=True))
+    check(g, model, attn.from_onnx(model, fail_on_fallback=True))
     rows = [g.rng.standard_normal((BATCH, HEADS, LENGTH, SIZE)).astype(np.float32) for _ in range(3)]
     found = attn.from_onnx(model, "layer_attention", fail_on_fallback=True)(*rows)
     np.testing.assert_allclose(found, attn.reference.sdpa(*rows, causal="top_left"), rtol=2e-5, atol=2e-5)
+
+
+def test_the_graph_is_meant_where_names_clash():
+    """A node has the graph's name, and the inputs have those of the operator's, in another order."""
+    g = Graph()
+    v, q, k = (g.draw(x, BATCH, HEADS, LENGTH, SIZE) for x in "VQK")
+    model = g.finish(g.Attention(q, k, v, name="main_graph", is_causal=1), opset=23)
+    check(g, model, attn.from_onnx(model))
+    model = g.finish(g.Attention(g.Relu(g.nodes[0].output[0]), k, v, name="graph"), opset=23)
+    check(g, model, attn.from_onnx(model))
 
 
 def test_parts_around_an_operator_that_is_not_covered():
@@ -80,6 +90,8 @@ def test_parts_around_an_operator_that_is_not_covered():
     last = block(g, g.Hardmax(first, axis=-1), name="last")
     model = g.finish(last)
     (expected,) = evaluate(g, model)
+    with pytest.raises(attn.CompileError, match="one of first, last, found None; the graph is none of them"):
+        attn.from_onnx(model)
     middle = attn.from_onnx(model, "first", fail_on_fallback=True).kernel(*g.arrays)
     chosen = (middle == middle.max(-1, keepdims=True)).astype(np.float32)
     found = attn.from_onnx(model, "last", fail_on_fallback=True).kernel(chosen)

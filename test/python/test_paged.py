@@ -1,5 +1,7 @@
 """Paged caches: attention that reads pages where they lie, and appending rows, dense and paged."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -226,6 +228,30 @@ def test_dynamic_pages_know_no_number_of_keys():
     quantised = [np.zeros(x.shape, np.int8) for x in (k, v)]
     with pytest.raises(ValueError, match="expected k_scale and v_scale a token without dynamic=True"):
         attn.paged_sdpa(q, *quantised, table, lengths, page_layout="nhd", k_scale=scale, v_scale=scale, dynamic=True)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "pages", "advice"),
+    [
+        ((40,), 3, "write block_table[None]"),
+        ((40, 20), 6, "write block_table.reshape(2, -1)"),
+        ((40, 20), 5, "write a row of pages for each sequence, padded at its end"),
+    ],
+)
+def test_a_block_table_is_a_row_of_pages_for_each_sequence(lengths, pages, advice):
+    q, k, v, _, lengths = Pages(16, lengths=lengths, extra=0, sq=1).arguments
+    table, sums = np.zeros(pages, np.int32), np.arange(lengths.size + 1)
+    rows, where = np.zeros((lengths.size, 2, 1, 32), np.float32), np.zeros(lengths.size, np.int32)
+    message = f"expected block_table of shape ({lengths.size}, max pages), [B, pages], found ({pages},); {advice}"
+    for call in (
+        lambda: attn.paged_sdpa(q, k, v, table, lengths),
+        lambda: attn.paged_sdpa(q[:, :, 0], k, v, table, lengths, cu_seqlens_q=sums, dynamic=True),
+        lambda: attn.kv_append(k, rows, where, block_table=table),
+        lambda: reference.paged_sdpa(q, k, v, table, lengths),
+        lambda: reference.kv_append(k, rows, where, block_table=table),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            call()
 
 
 def test_no_new_rows_read_no_table():

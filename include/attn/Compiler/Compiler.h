@@ -102,6 +102,7 @@ struct Kernel {
   std::string path; ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
   /// Of a pair that attn-differentiate has made: "forward" or "backward", and the name of both; otherwise empty.
   std::string kind, pair;
+  std::string onnx; ///< of a model: "node", "graph" or "part"; otherwise empty
   /// The words of its only attn.sdpa; empty where there is none or more than one.
   WordValues words;
   int64_t inputBits = 0;           ///< of f32 significands that its products take; 0 for all (InstructionInfo)

@@ -21,7 +21,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
     value scale multiply a weight by,
 
     1. `delta_i = sum_e dout[i, e] * output[i, e] - dlse[i]`;
-    2. `p_ij = exp((s_ij - lse_i) - log_sum_i)`, 0 for a removed key, and for a row whose lse is -inf. Where log_sum
+    2. `p_ij = exp(min(s_ij - lse_i, 0) - log_sum_i)`, 0 for a removed key, and for a row whose lse is -inf. Where log_sum
        stands, `lse` is the row maximum, `max` of attn.sdpa. Without it log_sum is 0: a large lse then has lost ln l to
        rounding;
     3. `ds_ij = p_ij * (z_ij * sum_e dout[i, e] * value[j, e] - delta_i)`, `g_ij = score_grad(t_ij, ds_ij)`;
@@ -29,7 +29,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
        `dkey[j, :] = scale * sum_i g_ij * query[i, :]`, the last two sums over keys and queries, and dkey and dvalue also
        over the query heads that share a head of K;
     5. `dbias = ds`, summed over the dimensions that bias broadcasts;
-       `dsink[h] = -sum_{b, i} exp((sink[h] - lse_i) - log_sum_i) * delta_i`.
+       `dsink[h] = -sum_{b, i} exp(min(sink[h] - lse_i, 0) - log_sum_i) * delta_i`.
 
     `score_grad` takes a score as `score_mod` does, and the gradient of what that yields; it yields the gradient of the
     score. `attn-differentiate` derives it. What it adds to captured tensors (`attn.accumulate`) goes to `dcaptures`. A

@@ -248,9 +248,9 @@ def Attn_WeightsOp : Attn_StructuredOp<"weights"> {
 def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOperandSegments]> {
   let summary = "the weights of a tile, and the gradients of its products with Q";
   let description = [{
-    With `s` the score that `attn.map_scores` makes of `t = scores[i, j]`, `p = exp((s - lse[i]) - log_sum[i])`, 0 for a
-    removed key and for a row whose lse is -inf (log_sum is 0 where it is left out), and `z` the factor that `weight_mod`
-    multiplies a weight by: `weights[i, j] = p * z`,
+    With `s` the score that `attn.map_scores` makes of `t = scores[i, j]`, `p = exp(min(s - lse[i], 0) - log_sum[i])`, 0
+    for a removed key and for a row whose lse is -inf (log_sum is 0 where it is left out), and `z` the factor that
+    `weight_mod` multiplies a weight by: `weights[i, j] = p * z`,
     `gradients[i, j] = scale * score_grad(scale * t, p * (z * dweights[i, j] - delta[i]))`, where p is not 0, otherwise 0.
     Each output may be left out, and with gradients also dweights and delta.
 

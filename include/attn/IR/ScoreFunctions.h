@@ -19,6 +19,7 @@ namespace attn {
 struct ScoreOperand {
   mlir::Value value;
   mlir::AffineMap map;
+  bool operator==(const ScoreOperand &) const = default;
 };
 
 /// What an op does to its scores and weights, each part where it is there; regions are null where they are empty.
@@ -36,6 +37,12 @@ struct ScoreFunctions {
 
   /// True where a key may be removed, or have a score of -inf.
   bool mayRemove() const { return bias.value || mask.value || maskMod || scoreMod; }
+  /// True where scores are products times `scale`, and keys are only removed. By comparison of all fields, so that no
+  /// function can be forgotten here.
+  bool hasOnlyScaleAndMasks() const;
+  /// True where scaleScore, the softcap and maskScore are all that evaluateScore does.
+  bool hasThreeParts() const;
+  bool operator==(const ScoreFunctions &) const = default;
 };
 
 /// A score or weight at its position, or a vector of them: what a target makes of the parts of score functions there.

@@ -25,6 +25,12 @@ std::optional<WordValue> readWord(mlir::NamedAttribute note);
 
 /// True where `op` has an attribute that an alignment places.
 bool hasPlacedWord(mlir::Operation *op);
+/// True where a mask word of `op` depends on more than an offset says about a part of its rows or keys: the positions
+/// themselves count. A word of which the table says nothing does.
+bool countsPositions(mlir::Operation *op, bool hasRows, bool hasKeys);
+/// Fails where `op` has a score function that the op named `into`, which it becomes, cannot have: it would be dropped.
+/// `expanded` are words that become regions instead. Mask words always do.
+llvm::LogicalResult checkWordsKept(mlir::Operation *op, llvm::StringRef into, llvm::ArrayRef<Word> expanded = {});
 
 } // namespace attn
 

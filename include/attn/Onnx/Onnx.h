@@ -20,6 +20,8 @@ namespace attn {
 // On the module, where there are any: lines on the nodes that no function is made of, and on the Attention nodes among
 // them. The compiler makes remarks of them, the latter missed ones.
 inline constexpr llvm::StringLiteral kSkippedAttr = "attn.skipped", kRefusedAttr = "attn.refused";
+// On a function: what of the model it is, "node", "graph" or "part". The manifest says it, too.
+inline constexpr llvm::StringLiteral kOnnxAttr = "attn.onnx";
 
 /// The IR file of a serialised ModelProto.
 ///
@@ -29,9 +31,10 @@ inline constexpr llvm::StringLiteral kSkippedAttr = "attn.skipped", kRefusedAttr
 /// present_value, qk_matmul_output). A node becomes attn.sdpa, and with qk_matmul_output the chain, which materialises
 /// the scores. Where all keys of a row are removed Y is 0, as everywhere here; ONNX's function body gives NaN.
 ///
-/// Where there are other nodes and each is covered by a rule, a function of the whole graph, called as the graph is:
-/// linalg, in which attn-raise finds attention. Where one is not, a function a part of the graph that is covered and
-/// holds a softmax between products, called as its first softmax is.
+/// Where each node is covered by a rule, a function of the whole graph, too, called as the graph is: linalg, in which
+/// attn-raise finds attention; an Attention node that has the graph's inputs and outputs is that function already.
+/// Where a node is not covered, a function a part of the graph that is and holds a softmax between products, called as
+/// its first softmax is.
 ///
 /// Weights may lie in other files in `folder`, that of the model; without a folder no file is read.
 ///

@@ -58,8 +58,8 @@ int64_t getBackwardStackBytes(mlir::Operation *op, int64_t queryTile, int64_t ke
 bool hasScoreWeight(mlir::Operation *op);
 /// Columns of V that the accumulators of a GPU's block hold; of Q and K, which lie in shared memory, it reads more.
 constexpr int64_t kMaxBlockValueSize = 256, kMaxBlockHeadSize = 640;
-/// An error if no schedule makes `op`, an sdpa or online_step, a GPU kernel.
-mlir::LogicalResult verifyGpuOp(mlir::Operation *op);
+/// An error if no schedule makes `op`, an sdpa or online_step, a GPU kernel, or several of so many columns of V.
+mlir::LogicalResult verifyGpuOp(mlir::Operation *op, int64_t largestValue = kMaxBlockValueSize);
 /// The same of a sdpa_backward or backward_step.
 mlir::LogicalResult verifyGpuBackward(mlir::Operation *op);
 

@@ -57,9 +57,11 @@ struct WordInfo {
   WordStands stands = WordStands::ByToken;
   Word beside = Word{};               ///< the word that brings it with it
   llvm::StringLiteral notPacked = ""; ///< why it does not stand with packed sequences; empty where it does
+  bool ignoresRows = false;           ///< removes keys by their own positions alone
   llvm::StringLiteral sentence = "";  ///< of a header, with {0} for the value
   llvm::StringLiteral condition = ""; ///< of a header, on j; {0} is the value, {1} the key on the diagonal
-  bool isPlaced = false;              ///< removes keys by their distance from a diagonal that an alignment places
+  bool isPlaced = false;              ///< removes keys by where they are to a diagonal that an alignment places
+  bool isDistance = false;            ///< removes keys by their distance from that diagonal alone
   llvm::StringLiteral meaning = "";   ///< of a keyword of Python, where it needs no code there
 
   bool isAttribute() const { return kind == WordKind::Attribute || kind == WordKind::MaskAttribute; }

@@ -133,6 +133,14 @@ static Value clampBelow(VectorBuilder &vb, double lowest, Value x) {
   return vb.max(vb.splat(lowest), x);
 }
 
+/// At most 0; NaN stays NaN.
+static Value clampAboveZero(VectorBuilder &vb, Value x) {
+  Value zero = vb.splat(0);
+  if (vb.target.hasNumberMax)
+    return LLVM::MinimumOp::create(vb.b, vb.loc, x, zero);
+  return vb.select(arith::CmpFOp::create(vb.b, vb.loc, arith::CmpFPredicate::OLT, zero, x), zero, x);
+}
+
 /// x rounded to a multiple of a power of two by adding a large number; the number's low bits are the multiple.
 static std::pair<Value, Value> roundByAdding(VectorBuilder &vb, Value x, double magic) {
   Value shifted = arith::AddFOp::create(vb.b, vb.loc, x, vb.splat(magic));
@@ -190,11 +198,17 @@ Value VectorBuilder::exp2(Value x, Type roundedTo) {
   return arith::MulFOp::create(b, loc, polynomial, power);
 }
 
-Value VectorBuilder::expDifference(Value x, Value max, Type roundedTo, Value logSum) {
-  Value difference = arith::SubFOp::create(b, loc, x, max), log2e = splat(std::numbers::log2e);
+Value VectorBuilder::expDifference(Value x, Value max, Type roundedTo) {
+  Value difference = arith::SubFOp::create(b, loc, x, max);
+  return exp2(arith::MulFOp::create(b, loc, difference, splat(std::numbers::log2e)), roundedTo);
+}
+
+Value VectorBuilder::weightOf(Value score, Value max, Value logSum) {
+  Value difference = clampAboveZero(*this, arith::SubFOp::create(b, loc, score, max));
+  Value log2e = splat(std::numbers::log2e);
   if (!logSum)
-    return exp2(arith::MulFOp::create(b, loc, difference, log2e), roundedTo);
+    return exp2(arith::MulFOp::create(b, loc, difference, log2e));
   // The product with log2 e of what a row subtracts is made once a row.
   Value subtracted = arith::MulFOp::create(b, loc, logSum, splat(-std::numbers::log2e));
-  return exp2(math::FmaOp::create(b, loc, difference, log2e, subtracted), roundedTo);
+  return exp2(math::FmaOp::create(b, loc, difference, log2e, subtracted));
 }

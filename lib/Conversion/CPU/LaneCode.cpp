@@ -22,7 +22,7 @@ LaneCode::LaneCode(VectorBuilder &vb, const ScoreFunctions &given, LaneAxis axis
 }
 
 std::optional<double> LaneCode::getOnlyScale() const {
-  if (functions.scaleValue || functions.scoreMod || functions.softcap || functions.mayRemove())
+  if (!functions.hasOnlyScaleAndMasks() || functions.mayRemove())
     return std::nullopt;
   return functions.scale.value_or(1);
 }

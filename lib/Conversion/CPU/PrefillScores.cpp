@@ -69,13 +69,18 @@ Values attn::cpu::emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRa
       newMax[i % block.vectors] = vb.max(product, newMax[i % block.vectors]);
     return newMax;
   }
-  for (size_t row = 0; row < keys.size(); ++row)
-    for (int64_t v = 0; v < block.vectors; ++v)
-      natural.push_back(laneCode.modify(raw[row * block.vectors + v], keys[row], v));
-  natural = laneCode.cap(natural);
+  // The softcap of a block at once, so that one test of all its scores does.
+  bool isInParts = laneCode.hasThreeParts();
+  if (isInParts) {
+    for (size_t row = 0; row < keys.size(); ++row)
+      for (int64_t v = 0; v < block.vectors; ++v)
+        natural.push_back(laneCode.modify(raw[row * block.vectors + v], keys[row], v));
+    natural = laneCode.cap(natural);
+  }
   for (size_t row = 0; row < keys.size(); ++row)
     for (int64_t v = 0; v < block.vectors; ++v) {
-      Value score = laneCode.remove(natural[row * block.vectors + v], keys[row], v);
+      size_t i = row * block.vectors + v;
+      Value score = isInParts ? laneCode.remove(natural[i], keys[row], v) : laneCode.apply(raw[i], keys[row], v);
       vb.store(score, t.scores, getScoreIndices(t, keys[row], block, v));
       newMax[v] = vb.max(score, newMax[v]);
     }

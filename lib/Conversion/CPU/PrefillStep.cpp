@@ -37,10 +37,11 @@ static PrefillSizes getSizes(OnlineStepOp step) {
           getStaticSize(step, DimKind::HeadSize), getStaticSize(step, DimKind::ValueSize)};
 }
 
-static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode) {
+static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode, OnlineStepOp step) {
   std::optional<double> scale = laneCode.getOnlyScale();
-  // m log2 e is rounded as a score is, but not as those of the next tile: more than parts of f32 are.
-  return usesTiles(t) && t.schedule.getParts() < kMaxElementParts && scale && *scale > 0 &&
+  // m log2 e is rounded as a score is, but not as those of the next tile: more than parts of f32 are. Its error is a
+  // factor of l, which lse makes up for, but not m and ln l as two numbers.
+  return usesTiles(t) && !step.getExactMax() && t.schedule.getParts() < kMaxElementParts && scale && *scale > 0 &&
                  *scale * std::numbers::log2e <= 1
              ? scale
              : std::nullopt;
@@ -62,7 +63,7 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &l
   // Blocks narrower than a tile walk down columns of S^T: rows a line further apart fall on all sets of the cache.
   bool isNarrow = sizes.lanes > getBlockLanes(*this) && !usesTiles(*this);
   int64_t padding = isNarrow ? kBufferAlignment / (vb.elementType.getWidth() / 8) : 0;
-  foldedScale = getFoldedScale(*this, laneCode);
+  foldedScale = getFoldedScale(*this, laneCode, step);
   // The code of weights is unrolled: that of a region would take LLVM minutes. Rows behind a dynamic end have no bias.
   isByUnits = schedule.getOverlap() && !laneCode.modifiesWeights() && getConstantIntValue(numKeys) == sizes.keys &&
               (!hasDynamicRows(*this) || !laneCode.isPartial());

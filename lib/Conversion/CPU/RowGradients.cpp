@@ -46,10 +46,10 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
   for (int64_t v = 0; v < panelVectors; ++v) {
     Value key = vb.add(panel.firstKey, v * vb.lanes), mask = panel.getMask(v), lane = vb.index(v * vb.lanes);
     Value raw = vb.load(scores, {row, lane});
-    Value score = laneCode.remove(laneCode.modify(raw, key, 0, mask), key, 0, mask);
+    Value score = laneCode.apply(raw, key, 0, mask);
     if (mask)
       score = vb.select(mask, score, vb.splat(-kInfinity));
-    Value weight = vb.expDifference(score, lse, /*roundedTo=*/Type(), logSum);
+    Value weight = vb.weightOf(score, lse, logSum);
     // lse may be NaN by another key: -inf less that is no number.
     if (mayBeZero)
       weight = vb.select(vb.isEqual(score, -kInfinity), vb.splat(0), weight);

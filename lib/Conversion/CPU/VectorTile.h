@@ -94,8 +94,11 @@ public:
 
   /// 2^x lane-wise, as exact as the element type, or `roundedTo` where the result is rounded to that, needs (Exp2.cpp).
   mlir::Value exp2(mlir::Value x, mlir::Type roundedTo = {});
-  /// exp((x - max) - logSum) lane-wise, as 2^((x - max) log2 e - logSum log2 e); logSum may be null for 0.
-  mlir::Value expDifference(mlir::Value x, mlir::Value max, mlir::Type roundedTo = {}, mlir::Value logSum = {});
+  /// exp(x - max) lane-wise.
+  mlir::Value expDifference(mlir::Value x, mlir::Value max, mlir::Type roundedTo = {});
+  /// exp(min(score - max, 0) - logSum) lane-wise, as 2^(min(score - max, 0) log2 e - logSum log2 e): the weight that an
+  /// earlier pass has found max and logSum of. Its scores may be rounded in another way. logSum may be null for 0.
+  mlir::Value weightOf(mlir::Value score, mlir::Value max, mlir::Value logSum);
 
   // Pairs of bf16, as their dot products take them. `pairs` holds them innermost, (…, pair, 2 * other).
   /// The last two dimensions as one.
@@ -266,7 +269,9 @@ public:
   mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   /// Times the scale.
   mlir::Value scale(mlir::Value raw);
-  /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks.
+  /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks. They
+  /// are all of it where hasThreeParts.
+  bool hasThreeParts() const { return functions.hasThreeParts(); }
   mlir::Value modify(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   Values cap(mlir::ValueRange scores);
   mlir::Value remove(mlir::Value score, mlir::Value key, unsigned v, mlir::Value mask = {});

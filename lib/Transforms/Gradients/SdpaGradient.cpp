@@ -187,6 +187,8 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
         map(sdpa.getWholeSk()), scaled.scale})
     add(value ? ValueRange(value) : ValueRange());
   // Words that are attributes: those of the table.
+  if (failed(checkWordsKept(sdpa, SdpaBackwardOp::getOperationName())))
+    return failure();
   NamedAttrList attributes;
   for (const WordInfo &word : getWords())
     if (Attribute attribute = word.isAttribute() ? sdpa->getAttr(word.name) : Attribute())

@@ -151,9 +151,9 @@ def kv_append(
             cache[b, :, position : position + count] = new[b]
         return cache
     pages = cache if _checks.page_layout(page_layout or "nhd") == "nhd" else cache.swapaxes(1, 2)
-    page, limit = pages.shape[1], np.shape(block_table)[1] * pages.shape[1]
-    where = _checks.positions(positions, new.shape[0], count, limit)
-    table = _checks.block_table(block_table, where + count, page, pages.shape[0], first=where)
+    table, page = _checks.block_table_form(block_table, new.shape[0]), pages.shape[1]
+    where = _checks.positions(positions, new.shape[0], count, table.shape[1] * page)
+    table = _checks.block_table(table, where + count, page, pages.shape[0], first=where)
     for b, position in enumerate(where):
         for n in range(count):
             place = position + n

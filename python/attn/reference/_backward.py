@@ -109,8 +109,8 @@ def sdpa_backward(
 
     result: dict[str, Array] = {}
     with np.errstate(invalid="ignore", over="ignore"):  # at keys that are removed anything may stand
-        # P = kept ? exp((s − m) − ln l) : 0, and 0 where m = −inf;  W = z P, what multiplies V
-        p = np.exp((at.s - row_max[..., None]) - log_sum[..., None])
+        # P = kept ? exp(min(s − m, 0) − ln l) : 0, and 0 where m = −inf;  W = z P, what multiplies V
+        p = np.exp(np.minimum(at.s - row_max[..., None], 0) - log_sum[..., None])
         p = np.where(kept & ~is_empty[..., None], p, 0.0)
         w = z * p
         # dW = dO Vᵀ;  dV = Wᵀ dO;  dP = z dW;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
@@ -120,9 +120,10 @@ def sdpa_backward(
             dweights = np.where(kept, of_shape("dweights", np.asarray(dweights, np.float64), sizes.scores), 0.0)
             dw, delta = dw + dweights, delta + (w * dweights).sum(-1)
         ds = np.where(kept, p * (z * dw - delta[..., None]), 0.0)
-        if options.get("sink") is not None:  # dsink = −Σ exp((sink − m) − ln l) Δ
+        if options.get("sink") is not None:  # dsink = −Σ exp(min(sink − m, 0) − ln l) Δ
             sink = np.asarray(options["sink"], np.float64)[:, None]
-            result["sink"] = np.where(is_empty, 0.0, -np.exp((sink - row_max) - log_sum) * delta).sum((0, 2))
+            share = np.exp(np.minimum(sink - row_max, 0) - log_sum)
+            result["sink"] = np.where(is_empty, 0.0, -share * delta).sum((0, 2))
 
         # Back through bias, softcap, score_mod and scale.
         if options.get("bias") is not None:

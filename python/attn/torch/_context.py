@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from attn import _subclasses
 from attn.torch import _dtensor
 
 DISTRIBUTED = "torch.distributed.tensor"
@@ -21,25 +22,42 @@ FORWARD_MODE = (
     "torch.func.grad, vjp or jacrev, or the attention by torch's operators"
 )
 
+# Of operators without any gradient.
+FORWARD_MODE_OF_SERVING = (
+    "expected tensors without a tangent, found one of forward mode (forward_ad.make_dual, torch.func.jvp and jacfwd), "
+    "for which paged_sdpa and kv_append have no rule: it would be lost; write forward_ad.unpack_dual(x).primal, or "
+    "torch's operators"
+)
 
-def check(*tensors: torch.Tensor | None) -> None:
-    """For the tensors of a call; torch.compile has what is asked here among its guards.
+
+def check(**given: Any) -> None:
+    """For the arguments of a call that may be tensors; torch.compile has what is asked here among its guards.
 
     Raises:
       RuntimeError: PyTorch has replaced its own attention by one that distributes keys over ranks.
-      TypeError: a tensor is distributed.
+      TypeError: a tensor is distributed, or of a class whose memory is not its elements.
     """
     # context_parallel has a function of its own in the place of PyTorch's.
     if (torch.nn.functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
         raise RuntimeError(CONTEXT_PARALLEL)
-    if _dtensor.is_among(*tensors):
+    tensors = {name: x for name, x in given.items() if isinstance(x, torch.Tensor)}
+    fakes = [name for name, x in tensors.items() if type(x).__name__ == "FakeTensor"]
+    if fakes and len(fakes) < len(tensors) and not torch._C._len_torch_dispatch_stack():
         raise TypeError(
-            "expected tensors of one device, found a DTensor, of whose shards this call knows nothing; write "
-            "x.full_tensor() for all of it, or x.to_local() where each rank has all keys of its heads and batches"
+            f"expected tensors with values, or fake ones alone, found {', '.join(fakes)} of FakeTensor beside others; "
+            "make all of them under one FakeTensorMode"
         )
+    for name, x in tensors.items():
+        if _dtensor.is_among(x):
+            raise TypeError(
+                f"expected {name} on one device, found a DTensor, of whose shards this call knows nothing; write "
+                f"{name}.full_tensor() for all of it, or {name}.to_local() where each rank has all keys of its heads "
+                "and batches"
+            )
+        _subclasses.check(name, x, is_dispatched=True)
 
 
-def refuse_forward_mode(*tensors: Any) -> None:
+def refuse_forward_mode(*tensors: Any, message: str = FORWARD_MODE) -> None:
     """For the tensors of a call.
 
     Raises:
@@ -49,4 +67,4 @@ def refuse_forward_mode(*tensors: Any) -> None:
         return
     for x in tensors:
         if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
-            raise RuntimeError(FORWARD_MODE)
+            raise RuntimeError(message)

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from attn import _signatures
 from attn.torch._sdpa import sdpa
 
 if TYPE_CHECKING:  # it imports sympy; functions below import it when they are called
     from torch.nn.attention.flex_attention import BlockMask
+
+# What it hands on, beside its own keywords.
+OPTIONS = frozenset(_signatures.known(sdpa)) - {"query", "key", "value"}
 
 
 def flex_attention(
@@ -45,6 +49,8 @@ def flex_attention(
     Raises:
       TypeError, ValueError: as `sdpa`; or a block mask is of other sizes, or a part of another, or beside a mask_mod.
     """
+    if not options.keys() <= OPTIONS:
+        _signatures.keywords("attn.torch.flex_attention", options, [*_signatures.known(flex_attention), *OPTIONS])
     from torch.nn.attention.flex_attention import BlockMask
 
     if isinstance(mask_mod, BlockMask):

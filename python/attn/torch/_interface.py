@@ -2,7 +2,9 @@
 
 Others compute attention by formulas of their own, whatever is chosen: with masks that are made for another
 implementation they would compute something else, and say nothing. So they are refused by name: when a model is made
-or its implementation is set, from the code of its modules.
+or its implementation is set, from the code of its modules. PyTorch's MultiheadAttention, as in pooling heads, takes
+masks of its own alone: beside modules that ask the interface it is right, and a warning names it. But where a model
+does not take "sdpa", whose masks are attn's, that is not so.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import functools
 import inspect
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakSet
@@ -33,6 +36,7 @@ MAX_FRAMES = 8  # from a mask to the model that makes it
 
 
 _checked: WeakSet[Any] = WeakSet()  # models whose modules have been looked at when they made a mask
+_warned: WeakSet[torch.nn.Module] = WeakSet()  # modules that a warning has named
 
 
 def guard(name: str) -> None:
@@ -96,10 +100,9 @@ def _end(method: Any, model: Any, *given: Any, **named: Any) -> Any:
 
 def _set(method: Any, model: Any, attn_implementation: Any, *given: Any, **named: Any) -> Any:
     """Sets the implementation of a model or, by a dictionary, of its parts; refused, all are as they were."""
-    if isinstance(attn_implementation, str) and attn_implementation in model._attn_guarded:
-        own = [type(x) for x in model.modules() if computes_attention(type(x))]
-        if own:  # transformers would leave such a part as it is, and log a line
-            raise _refusal(model, own, attn_implementation)
+    if isinstance(attn_implementation, str):
+        # Where a part cannot have it, transformers would leave it as it is, and log a line.
+        _check_modules(model, attn_implementation)
     configs = [x.config for x in model.modules() if hasattr(getattr(x, "config", None), "_attn_implementation")]
     before = [(config, config._attn_implementation) for config in configs]
     result = method(model, attn_implementation, *given, **named)
@@ -112,14 +115,24 @@ def _set(method: Any, model: Any, attn_implementation: Any, *given: Any, **named
     return result
 
 
-def _check_modules(model: Any) -> None:
-    """Each module that computes attention asks for the implementation that its part has."""
-    own: dict[type, str] = {}
-    for module, implementation in _parts(model, None):
-        if implementation in model._attn_guarded and computes_attention(type(module)):
-            own[type(module)] = implementation
-    if own:
+def _check_modules(model: Any, chosen: str | None = None) -> None:
+    """Each module that computes attention asks for the implementation of its part, or `chosen`, or is of PyTorch."""
+    found = [(x, chosen or implementation) for x, implementation in _parts(model, None)]
+    found = [(x, implementation) for x, implementation in found if implementation in model._attn_guarded]
+    own = {type(x): implementation for x, implementation in found if computes_attention(type(x))}
+    is_beside = model._supports_sdpa and any(_names(type(x)) & INTERFACE for x, _ in found)
+    if own and not (is_beside and all(issubclass(x, torch.nn.MultiheadAttention) for x in own)):
         raise _refusal(model, list(own), next(iter(own.values())))
+    new = {x for x, _ in found if type(x) in own} - set(_warned)
+    if new:
+        _warned.update(new)
+        listed = _listed([name for name, x in model.named_modules() if x in new])
+        warnings.warn(
+            f"attn.torch: attention of {type(model).__name__} is by attn but in {listed}, which PyTorch's "
+            "MultiheadAttention computes",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _parts(module: torch.nn.Module, implementation: str | None) -> Iterator[tuple[torch.nn.Module, str | None]]:
@@ -132,9 +145,12 @@ def _parts(module: torch.nn.Module, implementation: str | None) -> Iterator[tupl
         yield from _parts(child, chosen)
 
 
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
+
+
 def _refusal(model: Any, own: list[type], implementation: str) -> ValueError:
     names = sorted({kind.__name__ for kind in own})
-    listed = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
     parts = getattr(model.config, "sub_configs", None)
     advice = 'attn_implementation="eager"'
     if parts:
@@ -142,7 +158,7 @@ def _refusal(model: Any, own: list[type], implementation: str) -> ValueError:
         advice += f", or an implementation of each part, attn_implementation={{{each}}}"
     return ValueError(
         f'expected a model whose attention asks the interface of transformers for attn_implementation="{implementation}'
-        f'", found {type(model).__name__}, whose {listed} would compute it without attn; write {advice}'
+        f'", found {type(model).__name__}, whose {_listed(names)} would compute it without attn; write {advice}'
     )
 
 

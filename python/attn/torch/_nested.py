@@ -18,7 +18,7 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
 
     Args:
       query, key, value: nested; queries may have other lengths than keys and values, which have the same.
-      options: the other arguments of `attn.torch.sdpa`. One kernel serves all lengths.
+      options: the other arguments of `attn.torch.sdpa`. Unless dynamic says otherwise, one kernel serves all lengths.
 
     Returns:
       Nested tensors in the form of query: out (B, Hq, j, Dv), lse and max (B, Hq, j).
@@ -57,7 +57,8 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
     rows, keys = q.offsets(), k.offsets()
     if v.offsets() is not keys and not torch.equal(v.offsets(), keys):
         raise ValueError("expected value to have the lengths of key, found others")
-    options["dynamic"] = not any(isinstance(options[name], Tensor) for name in ("causal", "align"))
+    if options["dynamic"] is None:
+        options["dynamic"] = not any(isinstance(options[name], Tensor) for name in ("causal", "align"))
     found = _varlen.varlen_sdpa(q.values(), k.values(), v.values(), rows, keys, **options)
     if isinstance(found, Tensor):
         return _nested(found, q)
@@ -65,9 +66,19 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
 
 
 def _packed(x: Tensor) -> Tensor:
-    """(B, j, H, D) whose values lie one after the other, without holes."""
+    """(B, j, H, D) whose values lie one after the other, without holes.
+
+    Of one with holes, as `torch.nested.narrow` makes it, the rows are selected: PyTorch's own `contiguous` has no
+    gradient there.
+    """
     x = x.transpose(1, 2)
-    return x if x.lengths() is None else x.contiguous()
+    lengths = x.lengths()
+    if lengths is None:
+        return x
+    offsets = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    holes = (x.offsets()[:-1] - offsets[:-1]).repeat_interleave(lengths)  # before each row
+    rows = torch.arange(len(holes), device=lengths.device) + holes
+    return torch.nested.nested_tensor_from_jagged(x.values().index_select(0, rows), offsets)
 
 
 def _nested(values: Tensor, model: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ functions are there as the text of their regions, and the names and tensors of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -239,12 +239,14 @@ def differentiate(
     _dmax: None,
     _dlog_sum: None,
     backward: Any = None,
+    needs: tuple[Any, ...] | None = None,
 ) -> tuple[Any, ...]:
-    """The gradients of all arguments, by `attn::sdpa_backward` or what calls it."""
+    """The gradients of all arguments, or of those that need one, by `attn::sdpa_backward` or what calls it."""
+    needs = ctx.needs_input_grad if needs is None else needs
     out, row_max, log_sum, *saved = ctx.saved_tensors
     captures, tensors = saved[: ctx.captures], saved[ctx.captures :]
     call = ctx.constants._replace(captures=captures, **dict(zip(ctx.names, tensors, strict=True)))
-    needed = dict(zip(Call._fields, ctx.needs_input_grad, strict=False))
+    needed = dict(zip(Call._fields, needs, strict=False))
     wanted = [name for name in DIFFERENTIABLE if needed.get(name)]
     of_captures = needed["captures"] if isinstance(needed["captures"], list | tuple) else []
     wanted += [f"{CAPTURE}{n}" for n, is_needed in enumerate(of_captures) if is_needed]
@@ -256,7 +258,7 @@ def differentiate(
     result = [grads.get(name) for name in Call._fields[:-1]]
     result[Call._fields.index("captures")] = [grads.get(f"{CAPTURE}{n}") for n in range(ctx.captures)]
     # Arguments at their defaults are not passed on, and before PyTorch 2.12 had to have no gradient here.
-    return (*result, *[None] * len(_words.FORMS))[: len(ctx.needs_input_grad)]
+    return (*result, *[None] * len(_words.FORMS))[: len(needs)]
 
 
 def refuse_second_order(ctx: Any, *grads: Any) -> None:
@@ -268,16 +270,19 @@ sdpa.register_autograd(differentiate, setup_context=remember)
 sdpa_backward.register_autograd(refuse_second_order)
 
 
-def _refuse_tangents(operator: Any) -> None:
-    """PyTorch would take the results for constants, in graphs of torch.compile too; this is what records calls."""
+def _check_recorded(operator: Any, check: Callable[..., None] = _context.refuse_forward_mode) -> None:
+    """Has what records calls of an operator, in graphs of torch.compile too, check the leaves of its arguments first.
+
+    Without it PyTorch would take the results for constants of forward mode.
+    """
     record = make_autograd_impl(operator._opoverload, operator)
 
     def checked(keyset: Any, *arguments: Any, **keywords: Any) -> Any:
-        _context.refuse_forward_mode(*pytree.tree_leaves(arguments))
+        check(*pytree.tree_leaves(arguments))
         return record(keyset, *arguments, **keywords)
 
     operator._lib.impl(operator._name, checked, "Autograd", with_keyset=True, allow_override=True)
 
 
-_refuse_tangents(sdpa)
-_refuse_tangents(sdpa_backward)
+_check_recorded(sdpa)
+_check_recorded(sdpa_backward)

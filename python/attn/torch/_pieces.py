@@ -154,7 +154,8 @@ def _stand_in(form: list[Any], leaves: tuple[Any, ...], slots: dict[Any, Slot], 
     number, leaf, shape, element, requires_grad = form
     if leaf >= 0 and type(leaves[leaf]) in PLAIN:
         with _disable_current_modes():
-            array = np.array(leaves[leaf].detach().cpu().numpy(), copy=True, order="C").view(_capture.Captured)
+            values = _tensor.as_array(name, leaves[leaf].detach().cpu())
+            array = np.array(values, copy=True, order="C").view(_capture.Captured)
     else:
         array = np.broadcast_to(np.zeros((), _tensor.dtype(element)), shape).view(_capture.Captured)
         array.tensor = Slot(number, requires_grad)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from attn import _device
+from attn import _device, _tensor
 from attn._device import TorchDevice
 
 # Tensors of a call that the host reads: seed and offset of dropout.
@@ -68,7 +68,8 @@ def options(tensors: dict[str, torch.Tensor], given: dict[str, Any]) -> dict[str
     if not isinstance(device, TorchDevice):
         if "score_mod" in made:
             traced = made["score_mod"]
-            made["score_mod"] = traced._replace(arrays=tuple(x.numpy() for x in traced.arrays))
+            named = zip(traced.regions.names, traced.arrays, strict=True)
+            made["score_mod"] = traced._replace(arrays=tuple(_tensor.as_array(name, x) for name, x in named))
         return made
     if "dropout" in made and device.is_capturing:
         raise RuntimeError(

@@ -20,13 +20,11 @@ class Functions(NamedTuple):
     """Both functions, traced, and what they read in the order of the kernel's arguments.
 
     Attributes:
-      wanted: which of the tensors have a gradient.
       numbers: of those that are in the graph of torch.compile, which they are in its list; −1 for others.
     """
 
     regions: _trace.Regions
     tensors: list[Any]
-    wanted: list[bool]
     numbers: list[int]
 
 
@@ -50,8 +48,8 @@ def _assume_constant_result(function: Any) -> Any:
 def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, str, list[torch.Tensor]]:
     """The text of both functions, the names of what they capture, with "," between, and these tensors, in this order.
 
-    A tensor that requires a gradient is itself in the graph, others are views of their memory. torch.compile traces the
-    functions once, while it traces, and has the result as constants; the functions are then among what it guards.
+    Tensors are themselves in the graph, arrays as views of their memory. torch.compile traces the functions once, while
+    it traces, and has the result as constants; the functions are then among what it guards.
 
     Args:
       score_mod, mask_mod: as in `attn.sdpa`.
@@ -67,21 +65,19 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
         leaves: list[Any] = []
         forms = (_pieces.take(score_mod, given, leaves), _pieces.take(mask_mod, given, leaves))
         found = (forms, scores, element, *leaves)
-        text, names, wanted, numbers = _text(*found), _names(*found), _wanted(*found), _numbers(*found)
+        text, names, numbers = _text(*found), _names(*found), _numbers(*found)
         tensors = [given[n] if n >= 0 else _tensor(place, *found) for place, n in enumerate(numbers)]
     else:
-        regions, tensors, wanted, numbers = _traced(score_mod, mask_mod, scores, element)
+        regions, tensors, _ = _traced(score_mod, mask_mod, scores, element)
         text, names = regions.text, ",".join(regions.names)
     sums = torch.float64 if element == "f64" else torch.float32
-    return text, names, [_as_read(x, y, n >= 0, sums) for x, y, n in zip(tensors, wanted, numbers, strict=True)]
+    return text, names, [_as_read(x, sums) for x in tensors]
 
 
-def _as_read(x: torch.Tensor, is_wanted: bool, is_of_graph: bool, sums: torch.dtype) -> torch.Tensor:
-    """A captured tensor as a kernel reads it; constants on the CPU that have no gradient are so already."""
+def _as_read(x: torch.Tensor, sums: torch.dtype) -> torch.Tensor:
+    """A captured tensor as a kernel reads it."""
     if x.is_floating_point():
-        return x.to(sums).contiguous() if is_wanted or is_of_graph or x.is_cuda else x
-    if not is_of_graph:
-        return x
+        return x.to(sums).contiguous()
     is_wide = x.dtype in (torch.int64, torch.uint32, torch.uint64)
     return x.contiguous() if x.dtype == torch.bool else x.to(torch.int64 if is_wide else torch.int32).contiguous()
 
@@ -94,11 +90,6 @@ def _text(*pieces: Any) -> str:
 @_assume_constant_result
 def _names(*pieces: Any) -> str:
     return ",".join(_of_pieces(*pieces).regions.names)
-
-
-@_assume_constant_result
-def _wanted(*pieces: Any) -> list[bool]:
-    return _of_pieces(*pieces).wanted
 
 
 @_assume_constant_result
@@ -129,40 +120,27 @@ def _traced(
 ) -> Functions:
     slots = {} if slots is None else slots
     tensors: dict[Any, Any] = {}
-    # Transforms of torch.func take gradients of arguments alone: attn refuses captured tensors that require one.
-    is_recorded = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
-    token = _capture.TENSORS.set(tensors if is_recorded else None)
+    token = _capture.TENSORS.set(tensors)
     try:
         with _disable_current_modes(), _Reads():  # of torch.export, whose tensors have no memory: those captured have
             result = _trace.trace(score_mod, mask_mod, scores, element, is_form=True, is_on_device=None)
-            read = zip(result.arrays, result.places, strict=True)
-            found = [None if place in slots else _as_tensor(x) for x, place in read]
     finally:
         _capture.TENSORS.reset(token)
-    wanted, numbers = [], []
-    for n, (name, place) in enumerate(zip(result.regions.names, result.places, strict=True)):
+    found: list[Any] = []
+    numbers = []
+    for name, array, place in zip(result.regions.names, result.arrays, result.places, strict=True):
         slot, given = slots.get(place), tensors.get(place)
         if given is _capture.MIXED:
             raise TypeError(
                 f"expected functions to read {name} with or without a gradient, found both, as by x and x.detach(); "
                 "write x.detach().clone() for the latter"
             )
-        is_wanted = given is not None if slot is None else is_recorded and slot.requires_grad
-        if is_wanted and name not in result.regions.differentiable:
+        requires_gradient = torch.is_grad_enabled() and _capture.requires_gradient(slot or given)
+        if requires_gradient and name not in result.regions.differentiable:
             raise TypeError(
                 f"expected mask_mod to read tensors that require no gradient, found {name}, which does and has none; "
                 f"write {name}.detach()"
             )
-        found[n] = found[n] if given is None else given
-        wanted.append(is_wanted)
+        found.append(None if slot is not None else _as_tensor(array) if given is None else given)
         numbers.append(-1 if slot is None else slot.number)
-    for tensor in (x for place, x in tensors.items() if place not in result.places):  # not read as it is
-        if not isinstance(tensor, torch.Tensor):
-            continue
-        first = tensor.data_ptr()
-        if any(first <= place[0] < first + tensor.nbytes for place in result.places):
-            raise TypeError(
-                "expected score_mod to read a captured tensor that requires a gradient by position, found a view of it "
-                "(.T, reshape, slices), which has no gradient; make it outside of score_mod"
-            )
-    return Functions(result.regions, found, wanted, numbers)
+    return Functions(result.regions, found, numbers)

@@ -8,7 +8,18 @@ import torch
 
 from attn import _signatures, _words
 from attn._words import Words
-from attn.torch import _broadcast, _context, _dtensor, _eager, _functions, _nested, _ops, _proxies, _regions
+from attn.torch import (
+    _broadcast,
+    _causal_bias,
+    _context,
+    _dtensor,
+    _eager,
+    _functions,
+    _nested,
+    _ops,
+    _proxies,
+    _regions,
+)
 from attn.torch._ops import Call
 from attn.torch.parallel import _active
 
@@ -56,7 +67,8 @@ def sdpa(
         as do heads: of queries where there is one, and of keys and values where there is one. Or all three nested
         tensors (B, H, j, D) of layout jagged, whose sequences `varlen_sdpa` takes, without masks, biases and dropout.
       attn_mask: bool, true = attend, or floats that are added to the scores; broadcasts to (…, Hq, Sq, Sk). Floats have
-        a gradient where they require one.
+        a gradient where they require one. Or what torch.nn.attention.bias's causal_upper_left or causal_lower_right
+        makes, which is causal="top_left" or "bottom_right".
       dropout_p: how many weights are dropped, drawn from PyTorch's generator; also outside of training, as there.
       is_causal: a query sees the keys j ≤ i, aligned at the top left; not beside attn_mask.
       scale: factor on Q·Kᵀ; None for 1/√D.
@@ -79,11 +91,14 @@ def sdpa(
       out (…, Hq, Sq, Dv), or a tuple of out and further results, in the order lse, max.
 
     Raises:
-      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices, or
-        distributed (DTensor) over other dimensions than batch and heads.
+      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices,
+        distributed (DTensor) over other dimensions than batch and heads, or of classes whose memory is not their
+        elements.
       RuntimeError: the call is inside of PyTorch's context_parallel, or of forward-mode differentiation; the device's
         compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
+    if words:  # before any road is chosen, so that all refuse the same
+        _signatures.words("attn.torch.sdpa", sdpa, words)
     if _proxies.are_among(query, key, value):
         return _proxies.record(sdpa, {**locals()})
     given = None
@@ -95,7 +110,21 @@ def sdpa(
         made = _eager.known(*given)
         if made is not None:
             return made[0] if len(made) == 1 else made
+    if is_causal and (attn_mask is not None or causal is not None):
+        other = "attn_mask" if causal is None else "causal"
+        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     is_distributed, is_sharded = _dtensor.is_among(query, key, value), bool(_active.stack)
+    if attn_mask is not None:
+        ranks = _active.ranks() if is_sharded else 1
+        word = _causal_bias.alignment(attn_mask, query.shape[-2], key.shape[-2], ranks)
+        if word is not None:
+            if is_causal or causal is not None:
+                raise ValueError(
+                    "expected a CausalBias as attn_mask without is_causal and causal, found both; leave one out"
+                )
+            attn_mask, causal, given = None, word, None
+    tensors = {"attn_mask": attn_mask, "bias": bias, "sink": sink, "causal": causal, "align": align}
+    tensors |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "q_origin": q_origin, "k_origin": k_origin}
     if is_distributed or is_sharded or query.is_nested or key.is_nested or value.is_nested:
         if has_origins:
             raise ValueError(
@@ -105,19 +134,14 @@ def sdpa(
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
         options |= {"scale": scale, "causal": causal, "align": align, "bias": bias, "sink": sink}
         options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "score_mod": score_mod, "mask_mod": mask_mod}
-        options |= {"return_lse": return_lse, "return_max": return_max, **words}
-        _context.check(*() if is_distributed else (query, key, value))
+        options |= {"return_lse": return_lse, "return_max": return_max, "dynamic": dynamic, **words}
+        _context.check(**{} if is_distributed else tensors)
         if is_sharded:
             return _active.call(query, key, value, options)
         if is_distributed:
-            return _dtensor.sdpa(sdpa, query, key, value, {**options, "dynamic": dynamic})
+            return _dtensor.sdpa(sdpa, query, key, value, options)
         return _nested.sdpa(query, key, value, options)
-    _context.check(query, key, value, attn_mask, bias, sink)
-    if is_causal and (attn_mask is not None or causal is not None):
-        other = "attn_mask" if causal is None else "causal"
-        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords("attn.torch.sdpa", words, _signatures.known(sdpa))
+    _context.check(query=query, key=key, value=value, **tensors)
     q, k, v, lead = _broadcast.operands(query, key, value, enable_gqa)
     mask = None
     if attn_mask is not None:
@@ -138,6 +162,7 @@ def sdpa(
     regions, captured, captures = "", "", []
     if score_mod is not None or mask_mod is not None:
         regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
+        _context.check(**{"query": query, **dict(zip(captured.split(","), captures, strict=False))})
     call = Call(
         q,
         k,

@@ -6,6 +6,7 @@ scores are text and the tensors that they read, as in `attn::sdpa`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple, Unpack
 
 import torch
@@ -109,8 +110,12 @@ def _shapes(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
     if call.with_sums:
         _, *page = call.k_cache.shape[:3]
         size, heads = page if call.page_layout == "nhd" else page[::-1]
-        of_keys = (call.block_table.shape[0], heads, call.block_table.shape[1], size)
+        of_keys = (call.block_table.shape[0], heads, call.block_table.shape[-1], size)
     return call.q.new_empty((*call.q.shape[:-1], call.v_cache.shape[3])), lse, lse.new_empty(of_keys)
+
+
+_refuse_tangents = functools.partial(_context.refuse_forward_mode, message=_context.FORWARD_MODE_OF_SERVING)
+_ops._check_recorded(_operator, _refuse_tangents)
 
 
 APPEND = "Tensor(a!) cache, Tensor new, Tensor? positions=None, Tensor? block_table=None, Tensor? slots=None, "
@@ -125,6 +130,11 @@ def _run_append(
     slots: Tensor | None = None,
     page_layout: str | None = None,
 ) -> None:
+    if cache.is_inference() and not torch.is_inference_mode_enabled():
+        raise RuntimeError(
+            "expected a cache of attn::kv_append that may be written here, found a tensor of inference mode outside of "
+            "it; write with torch.inference_mode(): around the call, or cache = cache.clone()"
+        )
     given = {"positions": positions, "block_table": block_table, "slots": slots}
     tensors = {"q": cache, "new": new} | {name: x for name, x in given.items() if x is not None}
     options = _place.options(tensors, {} if page_layout is None else {"page_layout": page_layout})
@@ -141,8 +151,29 @@ _append = torch.library.custom_op(
 
 
 @_append.register_fake
-def _append_shapes(*arguments: Any) -> None:
-    pass
+def _append_shapes(cache: Tensor, *arguments: Any) -> None:
+    names = ("new", "positions", "block_table", "slots")
+    named = {name: x for name, x in zip(names, arguments, strict=False) if isinstance(x, Tensor)}
+    _place.check({"q": cache, **named})
+
+
+def _refuse_recorded(cache: Tensor, new: Tensor, *others: Any) -> None:
+    """Autograd sees no write: rows would keep the gradients of what they were, and new rows get none.
+
+    Raises:
+      TypeError: the cache or new rows require a gradient that is recorded.
+      RuntimeError: one has a tangent.
+    """
+    _refuse_tangents(cache, new)
+    for name, x in (("cache", cache), ("new", new)):
+        if x.requires_grad and torch.is_grad_enabled():
+            raise TypeError(
+                f"expected {name} of attn::kv_append to require no gradient, found one that does: rows are written in "
+                f"place without one; write {name}.detach(), or for inference call it under torch.no_grad()"
+            )
+
+
+_ops._check_recorded(_append, _refuse_recorded)
 
 
 def paged_sdpa(
@@ -200,6 +231,8 @@ def paged_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `attn.paged_sdpa`.
     """
+    if words:
+        _signatures.words("attn.torch.paged_sdpa", paged_sdpa, words)
     has_functions = score_mod is not None or mask_mod is not None
     if dynamic is True and cu_seqlens_q is not None and not has_functions:
         tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
@@ -209,9 +242,9 @@ def paged_sdpa(
         made = _steps.paged(q, k_cache, v_cache, *tables, others, constants)
         if made is not None:
             return made
-    _context.check(q, k_cache, v_cache, sink)
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords("attn.torch.paged_sdpa", words, _signatures.known(paged_sdpa))
+    tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
+    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
     table, lengths = _integers(block_table, q), _integers(kv_lengths, q)
@@ -221,6 +254,7 @@ def paged_sdpa(
     if has_functions:
         scores = _scores(q, k_cache, table, sums, page_layout)
         regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
+        _context.check(**{"q": q, **dict(zip(captured.split(","), captures, strict=False))})
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,
@@ -281,11 +315,13 @@ def kv_append(
       The cache itself.
 
     Raises:
-      TypeError, ValueError: as `attn.kv_append`; nothing is written.
+      TypeError, ValueError: as `attn.kv_append`; or the cache or new rows require a gradient that is recorded.
+      RuntimeError: one has a tangent, or the cache is a tensor of inference mode outside of it. Nothing is written.
     """
     is_packed = positions is block_table is None and slots is not None
     if is_packed and _steps.append(cache, new, slots, page_layout or "nhd"):
         return cache
+    _context.check(cache=cache, new=new, positions=positions, block_table=block_table, slots=slots)
     integers = [None if x is None else _integers(x, cache) for x in (positions, block_table, slots)]
     _append(cache, new, *integers, page_layout)
     return cache

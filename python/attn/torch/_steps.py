@@ -7,6 +7,7 @@ kernel's entry tests them, and of a call that it refuses the operator finds the 
 
 from __future__ import annotations
 
+import operator
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -23,9 +24,39 @@ from attn.torch import _eager
 Tensor = torch.Tensor
 
 FEW_TOKENS = 16  # whose slots are looked at faster as a list than as an array
-# As manifests call the sizes that each step has its own of.
-PAGED_SIZES = frozenset({"b", "b_plus_1", "sq", "max_pages"})
+# As manifests call the sizes that each step has its own of; results have some of the first ones.
+RESULT_SIZES = ("sq", "b", "max_pages")
+PAGED_SIZES = frozenset({*RESULT_SIZES, "b_plus_1"})
 APPEND_SIZES = frozenset({"b"})
+
+
+class _Result(NamedTuple):
+    """How a result is allocated: as the manifest has it.
+
+    Attributes:
+      dtype: of its elements.
+      fixed: the sizes that all calls share.
+      shape: takes those of a call, in the order of RESULT_SIZES, and the fixed ones.
+      is_like_q: it has the form of q, of which PyTorch allocates another in less time.
+    """
+
+    dtype: torch.dtype
+    fixed: tuple[int, ...]
+    shape: Callable[[tuple[int, ...]], tuple[int, ...]]
+    is_like_q: bool
+
+    @classmethod
+    def of(cls, described: dict[str, Any], of_q: dict[str, Any], q: Tensor) -> _Result:
+        """Of a result and q in the manifest.
+
+        Raises:
+          ValueError: a size is none that a call says.
+        """
+        fixed = tuple([x for x in described["shape"] if isinstance(x, int)])
+        left = iter(range(len(RESULT_SIZES), len(RESULT_SIZES) + len(fixed)))
+        places = [next(left) if isinstance(x, int) else RESULT_SIZES.index(x) for x in described["shape"]]
+        is_like_q = q.is_contiguous() and all(described[x] == of_q[x] for x in ("dtype", "shape"))
+        return cls(getattr(torch, described["dtype"]), fixed, operator.itemgetter(*places), is_like_q)
 
 
 class _Paged(NamedTuple):
@@ -33,17 +64,11 @@ class _Paged(NamedTuple):
 
     Attributes:
       plan: calls the kernel.
-      columns: of out.
-      is_like_q: out has the form of q.
-      lse: its type; None where it is not returned.
-      sums: the type of key_sums, likewise, and the sizes of it that are fixed: heads of K and rows of a page.
+      results: all of the kernel, in its order.
     """
 
     plan: _plan.Plan
-    columns: int
-    is_like_q: bool
-    lse: torch.dtype | None
-    sums: tuple[torch.dtype, int, int] | None
+    results: list[_Result]
 
 
 _plans: OrderedDict[Hashable, Any] = OrderedDict()  # None where a call converts or copies before the kernel has it
@@ -95,24 +120,18 @@ def paged(
         return None
     if found is None:
         return None
-    plan, columns, is_like_q, lse_type, sums_form = found
-    out = torch.empty_like(q) if is_like_q else q.new_empty(tokens, heads, columns)
-    results: Any = out
-    addresses.append(out.data_ptr())
-    sizes = [tokens, heads, size, lengths.numel(), sums.numel(), batch, width, tokens, heads, columns]
-    if lse_type is not None:
-        lse = q.new_empty(heads, tokens, dtype=lse_type)
-        results = (out, lse)
-        addresses.append(lse.data_ptr())
-        sizes += heads, tokens
-    if sums_form is not None:
-        sums_type, *of_page = sums_form
-        shape = (batch, of_page[0], width, of_page[1])
-        key_sums = q.new_empty(shape, dtype=sums_type)
-        results = (out, key_sums) if lse_type is None else (*results, key_sums)
-        addresses.append(key_sums.data_ptr())
+    plan, described = found
+    sizes = [tokens, heads, size, lengths.numel(), sums.numel(), batch, width]
+    results = []
+    for dtype, fixed, shape_of, is_like_q in described:
+        shape = shape_of((tokens, batch, width, *fixed))
+        result = torch.empty_like(q) if is_like_q else q.new_empty(*shape, dtype=dtype)
+        results.append(result)
+        addresses.append(result.data_ptr())
         sizes += shape
-    return results if _runs(plan, addresses, sizes) else None
+    if not _runs(plan, addresses, sizes):
+        return None
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _made_paged(
@@ -140,12 +159,7 @@ def _made_paged(
     plan, copied = kernel.plan(arrays, [x["name"] for x in kernel.outputs], PAGED_SIZES)
     if copied:
         return None
-    q, columns = tensors[0], kernel.outputs[0]["shape"][-1]
-    is_like_q = columns == q.shape[2] and q.is_contiguous()
-    types = {x["name"]: getattr(torch, x["dtype"]) for x in kernel.outputs}
-    of_keys = kernel.outputs[-1]["shape"]
-    sums = (types["key_sums"], of_keys[1], of_keys[3]) if return_key_sums else None
-    return _Paged(plan, columns, is_like_q, types["lse"] if return_lse else None, sums)
+    return _Paged(plan, [_Result.of(x, kernel.inputs[0], tensors[0]) for x in kernel.outputs])
 
 
 class _Append(NamedTuple):

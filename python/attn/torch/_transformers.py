@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attn.torch import _interface, _windows
+from attn.torch import _causal_bias, _context, _interface, _windows
 from attn.torch._sdpa import sdpa
 from attn.torch.parallel import _active
 
@@ -18,7 +18,8 @@ def register_transformers(name: str = "attn") -> str:
     the kernels of attn, forward and backward. Masks are those that transformers makes for "sdpa"; causal ones and
     windows are words of the kernel, and only inside of torch.compile matrices. A model whose attention does not ask the
     interface of transformers refuses the implementation by a ValueError, as is output_attentions=True: attn makes no
-    matrix of weights.
+    matrix of weights. PyTorch's MultiheadAttention beside layers that ask it, as in pooling heads, computes without
+    attn: a warning names it.
 
     Args:
       name: what the implementation is called.
@@ -52,7 +53,9 @@ def _mask(*arguments: Any, **keywords: Any) -> torch.Tensor | None:
         mask = sdpa_mask(*arguments, **keywords)
     else:
         _interface.check_caller()
-        mask = _windows.predicate(sdpa_mask, keywords)
+        # That rows are causal is the mask's to say: layers of models that do not take "sdpa" may say it wrongly.
+        may_skip = keywords["q_length"] == 1 and keywords.get("allow_is_causal_skip", True)
+        mask = _windows.predicate(sdpa_mask, keywords | {"allow_is_causal_skip": may_skip})
     return mask
 
 
@@ -112,8 +115,10 @@ def _attention(
     words: dict[str, Any] = {"attn_mask": attention_mask, "causal": "top_left" if is_first else None}
     if isinstance(attention_mask, _windows.Predicate):
         words = attention_mask.options(query, key) or {"attn_mask": attention_mask.dense()}
-    if position_bias is not None and attention_mask is not None and attention_mask.is_floating_point():
-        words["attn_mask"], position_bias = attention_mask + position_bias, None
+    if position_bias is not None and attention_mask is not None and not _causal_bias.is_one(attention_mask):
+        _context.check(attention_mask=attention_mask, position_bias=position_bias)
+        if attention_mask.is_floating_point():
+            words["attn_mask"], position_bias = attention_mask + position_bias, None
     out = sdpa(
         query,
         key,

@@ -149,7 +149,7 @@ def _refuse_second_order(ctx: Any, *grads: Any) -> None:
 _operator.register_autograd(_differentiate, setup_context=_remember)
 _operator_backward.register_autograd(_refuse_second_order)
 for _each in (_operator, _operator_backward):
-    _ops._refuse_tangents(_each)
+    _ops._check_recorded(_each)
     # Entries of vmap may have other lengths: each is a call of its own.
     _each.register_vmap(
         lambda info, in_dims, *arguments, operator=_each: _batches._each(operator, info.batch_size, in_dims, arguments)
@@ -210,9 +210,10 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, RuntimeError: as `sdpa`.
     """
-    _context.check(q, k, v, sink)
-    if not words.keys() <= _words.FORMS.keys():
-        _signatures.keywords("attn.torch.varlen_sdpa", words, _signatures.known(varlen_sdpa))
+    if words:
+        _signatures.words("attn.torch.varlen_sdpa", varlen_sdpa, words)
+    sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    _context.check(q=q, k=k, v=v, sink=sink, causal=causal, align=align, **sums)
     if _active.stack:
         options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
         options |= {"return_max": return_max, **words}

@@ -70,3 +70,21 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+
+// One buffer for Q and K: which of the two it has is not known.
+gpu.module @kernels {
+  gpu.func @one_buffer(%v: memref<16x32xbf16>, %s: memref<16x16xf32>, %a: memref<16x32xf32>)
+      kernel attributes {attn.schedule = #schedule} {
+    %q = memref.alloca() : memref<16x32xbf16>
+    // expected-error @below {{expected its operands in tiles of their own; run attn-tile}}
+    attn.product ins(%q, %q : memref<16x32xbf16>, memref<16x32xbf16>) outs(%s : memref<16x16xf32>)
+        {contraction = #attn.contraction<scores>}
+    attn.product ins(%s, %v : memref<16x16xf32>, memref<16x32xbf16>) outs(%a : memref<16x32xf32>)
+        {accumulate, contraction = #attn.contraction<values>}
+    gpu.return
+  }
+}

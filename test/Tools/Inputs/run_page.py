@@ -1,5 +1,6 @@
 """Runs the blocks of a page: ```mlir``` blocks are the files that their first line names; in ```console``` blocks each
-`$ command` has to succeed and print the lines below it, in order, where `…` stands for anything.
+`$ command` has to succeed and print the lines below it, in order, where `…` stands for anything. `$ export NAME=…`
+holds for all commands of the page. A session of `$ python` is a doctest.
 """
 
 import re
@@ -21,15 +22,20 @@ def expect(command: str, printed: str, lines: list[str]) -> None:
 
 
 page = Path(sys.argv[1]).read_text()
+exports = re.findall(r"^\$ (export .*)$", page, re.M)
 num_files = num_commands = 0
 for language, text in re.findall(r"^```(mlir|console)\n(.*?)^```$", page, re.M | re.S):
     if language == "mlir":
-        Path(text.split("\n", 1)[0].removeprefix("// ")).write_text(text)
+        Path(re.match(r"// ([^:\n]*)", text)[1]).write_text(text)
         num_files += 1
         continue
     for block in re.split(r"^\$ ", text, flags=re.M)[1:]:
         command, *lines = block.splitlines()
-        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if lines and lines[0].startswith(">>> "):
+            Path("session.txt").write_text("\n".join(lines))
+            command, lines = f"{command} -m doctest session.txt", []
+        script = "\n".join([*exports, command])
+        done = subprocess.run(script, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             sys.exit(f"$ {command}\n{done.stdout}")
         expect(command, done.stdout, lines)

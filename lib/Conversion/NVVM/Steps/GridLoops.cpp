@@ -108,9 +108,9 @@ static LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
   return success();
 }
 
-/// Gradients have several kernels: what one of them writes ends it.
+/// What a kernel writes ends it.
 static bool endsKernel(Operation &op) {
-  if (isa<RowDeltaOp>(op))
+  if (isa<FinalizeOp, RowDeltaOp>(op))
     return true;
   auto pack = dyn_cast<PackOp>(op);
   Value output = pack ? pack.getOutput() : Value();
@@ -144,24 +144,106 @@ static void repeatSharedReads(ArrayRef<Operation *> ops) {
         copy->erase();
 }
 
-/// Two attentions may have their states in one buffer, one after the other. What a state begins with overwrites all of
-/// it, so from there on it may be another buffer, which one kernel alone has.
-static void separateStates(func::FuncOp host) {
-  Block &block = host.getBody().front();
-  for (auto init : llvm::make_early_inc_range(block.getOps<InitStateOp>()))
-    for (OpOperand &operand : init->getOpOperands()) {
-      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
-      if (!alloc)
-        continue;
-      auto isBefore = [&](Operation *user) { return block.findAncestorOpInBlock(*user)->isBeforeInBlock(init); };
-      bool isUsed = llvm::any_of(alloc->getUsers(), isBefore);
-      bool hasView = llvm::any_of(alloc->getUsers(), llvm::IsaPred<ViewLikeOpInterface>);
-      if (!isUsed || hasView)
-        continue;
-      OpBuilder b(init);
-      Value own = b.clone(*alloc)->getResult(0);
-      alloc->getResult(0).replaceUsesWithIf(own, [&](OpOperand &use) { return !isBefore(use.getOwner()); });
+/// What reads or writes `memref` or a view of it; the views go to `views`.
+static SmallVector<Operation *> findUsers(Value memref, SmallVectorImpl<Operation *> &views) {
+  SmallVector<Operation *> users;
+  for (Operation *user : memref.getUsers()) {
+    if (!isa<ViewLikeOpInterface>(user)) {
+      users.push_back(user);
+      continue;
     }
+    views.push_back(user);
+    llvm::append_range(users, findUsers(user->getResult(0), views));
+  }
+  return users;
+}
+
+/// Those of one block for which `isKept` holds.
+static void keepInOrder(SmallVectorImpl<Operation *> &ops, function_ref<bool(Operation *)> isKept) {
+  llvm::erase_if(ops, [&](Operation *op) { return !isKept(op); });
+  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+}
+
+/// True where something between the two ops of `block` writes what `fill` reads.
+static bool isOverwritten(Block *block, Operation *fill, Operation *end) {
+  return llvm::any_of(fill->getOperands().drop_back(), [&](Value read) {
+    while (auto view = read.getDefiningOp<ViewLikeOpInterface>())
+      read = view.getViewSource();
+    SmallVector<Operation *> views;
+    return llvm::any_of(findUsers(read, views), [&](Operation *user) {
+      Operation *at = block->findAncestorOpInBlock(*user);
+      bool isBetween = fill->isBeforeInBlock(at) && at->isBeforeInBlock(end);
+      return isBetween && llvm::any_of(user->getOperands(), [&](Value operand) {
+               bool isView = operand == read || llvm::is_contained(views, operand.getDefiningOp());
+               return isView && hasEffect<MemoryEffects::Write>(user, operand);
+             });
+    });
+  });
+}
+
+/// Two attentions may have tiles or states in one buffer, and a tile that both of them read. The kernel of `ops` keeps
+/// it; what is behind has a buffer of its own, and fills it again where it begins by reading.
+static LogicalResult separateBuffers(ArrayRef<Operation *> ops) {
+  Operation *last = ops.back();
+  Block *block = last->getBlock();
+  auto isBehind = [&](Operation *op) { return last->isBeforeInBlock(block->findAncestorOpInBlock(*op)); };
+  for (auto alloc : llvm::to_vector(block->getOps<memref::AllocOp>())) {
+    SmallVector<Operation *> copied = {alloc};
+    SmallVector<Operation *> users = findUsers(alloc, copied);
+    auto fills = [&](Operation *op) {
+      return isa<InitStateOp, PackOp, GatherPagesOp>(op) &&
+             llvm::any_of(cast<DestinationStyleOpInterface>(op).getDpsInits(),
+                          [&](Value output) { return llvm::is_contained(copied, output.getDefiningOp()); });
+    };
+    Operation *fill = nullptr, *firstBehind = nullptr; // the last one here, the first user there
+    bool isRead = false;
+    block->walk([&](Operation *op) {
+      if (firstBehind || !llvm::is_contained(users, op))
+        return;
+      Operation *&found = isBehind(op) ? firstBehind : fill;
+      if (isBehind(op) || fills(op))
+        found = op;
+      else
+        isRead = true;
+    });
+    if (!fill || !isRead || !firstBehind || isAccessedByCode(alloc))
+      continue;
+    bool fillsAgain = !fills(firstBehind);
+    if (fillsAgain && (isa<InitStateOp>(fill) || fill->getBlock() != block))
+      continue; // not a tile
+    if (fillsAgain && isOverwritten(block, fill, block->findAncestorOpInBlock(*firstBehind)))
+      return fill->emitOpError("expected the rows that two attentions read to stay as they are, found them overwritten "
+                               "between the two; write what is between into another tensor");
+    if (fillsAgain)
+      copied.push_back(fill);
+    keepInOrder(copied, [&](Operation *op) { return op->getBlock() == block && !isBehind(op); });
+    OpBuilder b(last->getContext());
+    b.setInsertionPointAfter(last);
+    IRMapping mapping;
+    SmallVector<Operation *> copies;
+    for (Operation *op : copied) {
+      copies.push_back(b.clone(*op, mapping));
+      op->replaceUsesWithIf(copies.back()->getResults(), [&](OpOperand &use) { return isBehind(use.getOwner()); });
+    }
+    for (Operation *copy : llvm::reverse(copies))
+      if (isa<ViewLikeOpInterface>(copy) && copy->use_empty())
+        copy->erase();
+  }
+  return success();
+}
+
+/// Loops of other kernels, behind `last`, come in front of what the next tile shares with this one.
+static void moveToTile(Operation *last, Operation *tile) {
+  for (Operation *op = tile->getPrevNode(), *previous; op != last; op = previous) {
+    previous = op->getPrevNode();
+    bool isUsedBefore = llvm::any_of(op->getUsers(), [&](Operation *user) {
+      return tile->getBlock()->findAncestorOpInBlock(*user)->isBeforeInBlock(tile);
+    });
+    if (isa<scf::ForallOp>(op) || isUsedBefore)
+      continue;
+    op->moveBefore(tile);
+    tile = op;
+  }
 }
 
 /// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
@@ -175,7 +257,7 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
     SmallVector<Operation *> ops;
     bool hasEnded = false;
     for (auto it = first; it != block.end() && !isa<scf::ForallOp, func::ReturnOp>(*it); ++it) {
-      if (hasEnded && isOfTile(*it) && !endsKernel(*it))
+      if (hasEnded && isOfTile(*it) && !(isa<PackOp>(*it) && endsKernel(*it)))
         break;
       hasEnded |= endsKernel(*it);
       ops.push_back(&*it);
@@ -183,7 +265,15 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
     // With the store of what was found of a tile.
     while (!isOfTile(*ops.back()) && !isa<memref::StoreOp>(ops.back()))
       ops.pop_back();
-    repeatSharedReads(ops);
+    auto next = std::find_if(std::next(ops.back()->getIterator()), block.end(), isOfTile);
+    if (next != block.end()) {
+      if (failed(separateBuffers(ops)))
+        return failure();
+      repeatSharedReads(ops);
+      moveToTile(ops.back(), &*next);
+    } else {
+      repeatSharedReads(ops);
+    }
     b.setInsertionPoint(ops.front());
     auto forall = scf::ForallOp::create(b, ops.front()->getLoc(), ArrayRef<OpFoldResult>{b.getIndexAttr(1)},
                                         ValueRange(), std::nullopt);
@@ -207,10 +297,16 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
       op->moveBefore(forall.getBody()->getTerminator());
     }
     // Buffers of the tile alone go along.
-    for (auto alloc : llvm::make_early_inc_range(block.getOps<memref::AllocOp>()))
-      if (!isAccessedByCode(alloc) &&
-          llvm::all_of(alloc->getUsers(), [&](Operation *user) { return forall->isAncestor(user); }))
-        alloc->moveBefore(&forall.getBody()->front());
+    for (auto alloc : llvm::make_early_inc_range(block.getOps<memref::AllocOp>())) {
+      SmallVector<Operation *> moved = {alloc};
+      bool isOfTileAlone =
+          llvm::all_of(findUsers(alloc, moved), [&](Operation *user) { return forall->isAncestor(user); });
+      if (!isOfTileAlone || isAccessedByCode(alloc))
+        continue;
+      keepInOrder(moved, [&](Operation *op) { return op->getBlock() == &block; });
+      for (Operation *op : llvm::reverse(moved))
+        op->moveBefore(&forall.getBody()->front());
+    }
   }
 }
 
@@ -220,7 +316,6 @@ LogicalResult attn::nvvm::makeGridLoops(func::FuncOp host) {
   makeElementLoops(host);
   sinkClassifications(host);
   sinkReads(host);
-  separateStates(host);
   return wrapSingleTiles(host);
 }
 

@@ -18,6 +18,14 @@ mlir::Value createSharedTile(mlir::OpBuilder &b, mlir::Location loc, llvm::Array
 /// As much of `tile` as a buffer of these sizes holds.
 mlir::Value getPartOfTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
                           llvm::ArrayRef<mlir::OpFoldResult> sizes);
+/// A product reads a buffer, or a view of it, that becomes tile number `tile` of the kernel.
+struct TileUse {
+  mlir::OpOperand *operand;
+  unsigned tile;
+};
+/// Bufferisation gives tiles of equal sizes one buffer, and one tensor that is K and V has one. Lets no two tiles have
+/// the same: the first one of `uses` keeps it, and what fills it for another fills that one's own.
+mlir::LogicalResult separateBuffers(mlir::RewriterBase &b, llvm::ArrayRef<TileUse> uses);
 /// What reads `buffer`, or a view of it, reads `tile`; the buffer is erased.
 void moveBuffer(mlir::RewriterBase &b, mlir::Value buffer, mlir::Value tile);
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "PipelineCopies.h"
+#include "mlir/IR/IRMapping.h"
+#include <map>
 
 using namespace mlir;
 using namespace attn;
@@ -28,6 +30,72 @@ Value attn::nvvm::getPartOfTile(OpBuilder &b, Location loc, Value tile, ArrayRef
     return tile;
   SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)), strides(type.getRank(), b.getIndexAttr(1));
   return memref::SubViewOp::create(b, loc, tile, offsets, sizes, strides);
+}
+
+/// Of a pack or gather.
+static OpOperand &getFilled(Operation *fill) { return cast<DestinationStyleOpInterface>(fill).getDpsInitsMutable()[0]; }
+
+/// The pack or gather whose rows the operand has: the last one in front of its op. Null where there is none.
+static Operation *findFill(OpOperand &operand) {
+  Value buffer = getRoot(operand.get());
+  Operation *op = operand.getOwner();
+  auto isFound = [&] { return isa<PackOp, GatherPagesOp>(op) && getRoot(getFilled(op).get()) == buffer; };
+  while (!isFound()) {
+    op = op->getPrevNode() ? op->getPrevNode() : op->getParentOp();
+    if (isa<gpu::GPUFuncOp>(op))
+      return nullptr;
+  }
+  return op;
+}
+
+/// `view` of what `mapping` has for the buffer that it is a view of.
+static Value cloneView(RewriterBase &b, Value view, IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(view))
+    return known;
+  auto op = view.getDefiningOp<ViewLikeOpInterface>();
+  cloneView(b, op.getViewSource(), mapping);
+  b.setInsertionPointAfter(op);
+  return b.clone(*op, mapping)->getResult(0);
+}
+
+LogicalResult attn::nvvm::separateBuffers(RewriterBase &b, ArrayRef<TileUse> uses) {
+  llvm::DenseMap<Value, unsigned> owners;
+  SmallVector<std::pair<TileUse, Operation *>> moved;
+  llvm::SmallSetVector<Operation *, 8> kept, replaced;
+  for (TileUse use : uses) {
+    Value buffer = getRoot(use.operand->get());
+    if (!isBuffer(buffer.getDefiningOp()))
+      continue;
+    Operation *fill = findFill(*use.operand);
+    bool isOwner = owners.try_emplace(buffer, use.tile).first->second == use.tile;
+    if (!isOwner && !fill)
+      return use.operand->getOwner()->emitOpError("expected its operands in tiles of their own; run attn-tile");
+    (isOwner ? kept : replaced).insert(fill);
+    if (!isOwner)
+      moved.push_back({use, fill});
+  }
+  llvm::DenseMap<unsigned, IRMapping> mappings; // of a tile: from buffers of others, and their views, to its own
+  std::map<std::pair<Operation *, unsigned>, Operation *> fills;
+  for (auto [use, fill] : moved) {
+    IRMapping &mapping = mappings[use.tile];
+    Operation *buffer = getRoot(use.operand->get()).getDefiningOp();
+    if (!mapping.contains(buffer->getResult(0))) {
+      b.setInsertionPointAfter(buffer);
+      b.clone(*buffer, mapping);
+    }
+    use.operand->set(cloneView(b, use.operand->get(), mapping));
+    Operation *&own = fills[{fill, use.tile}];
+    if (own)
+      continue;
+    Value tile = cloneView(b, getFilled(fill).get(), mapping);
+    b.setInsertionPointAfter(fill);
+    own = b.clone(*fill);
+    getFilled(own).set(tile);
+  }
+  for (Operation *fill : replaced)
+    if (!kept.contains(fill))
+      b.eraseOp(fill);
+  return success();
 }
 
 static void replaceViews(RewriterBase &b, Value from, Value to) {

@@ -27,6 +27,13 @@ LogicalResult StepTiles::findSteps() {
 
 LogicalResult StepTiles::createQueryTile() {
   Step step = steps.front();
+  SmallVector<TileUse> uses;
+  for (Step each : steps)
+    uses.append({{&each.scores.getLhsMutable(), /*tile=*/0},
+                 {&each.scores.getRhsMutable(), /*tile=*/1},
+                 {&each.values.getRhsMutable(), /*tile=*/2}});
+  if (failed(separateBuffers(b, uses)))
+    return failure();
   Value packed = getRoot(step.scores.getLhs());
   if (!isBuffer(packed.getDefiningOp()))
     return step.scores.emitOpError("expected Q in a tile of its own; run attn-tile");

@@ -63,6 +63,8 @@ public:
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
   /// The other one where one is NaN: max.f32.
   mlir::Value maxf(mlir::Value x, mlir::Value y) { return mlir::LLVM::MaxNumOp::create(b, loc, x, y); }
+  /// NaN where one is NaN: min.NaN.f32.
+  mlir::Value minf(mlir::Value x, mlir::Value y) { return mlir::LLVM::MinimumOp::create(b, loc, x, y); }
   mlir::Value isEqual(mlir::Value x, double y) {
     return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::OEQ, x, real(y));
   }

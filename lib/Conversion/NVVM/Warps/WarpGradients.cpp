@@ -147,7 +147,7 @@ private:
     return functions.scale && *functions.scale != 1 ? wb.mulf(x, wb.real(*functions.scale)) : x;
   }
 
-  /// p = 2^((s - lse - log_sum) log2 e), 0 for removed keys, rows without keys and columns that are not there.
+  /// p = 2^((min(s - lse, 0) - log_sum) log2 e), 0 for removed keys, rows without keys and columns that are not there.
   Value buildWeight(int64_t row, Value column, Value score, const RowNumbers::Numbers &of) {
     Value difference, isRemoved = of.isEmpty;
     if (isScaled && of.logSum) {
@@ -164,6 +164,7 @@ private:
         isRemoved = arith::OrIOp::create(wb.b, wb.loc, wb.isEqual(modified, -kInfinity), of.isEmpty);
     }
     Value log2e = wb.real(std::numbers::log2e), zero = wb.real(0);
+    difference = wb.minf(difference, zero); // the forward pass may round scores in another way
     Value weight = wb.exp2(of.logSum ? wb.fma(difference, log2e, of.logSum) : wb.mulf(difference, log2e));
     if (isRemoved)
       weight = wb.select(isRemoved, zero, weight);

@@ -13,6 +13,13 @@ def settings() -> Any:
     return stack[-1] if stack else None
 
 
+def ranks() -> int:
+    """How many ranks share the sequence of the innermost context."""
+    from attn.torch.parallel._group import Group
+
+    return Group(stack[-1].given).size
+
+
 def call(query: Any, key: Any, value: Any, options: dict[str, Any]) -> Any:
     """`attn.torch.sdpa` inside of a context."""
     from attn.torch.parallel import _context_parallel

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from attn import _checks
+from attn import _checks, _signatures, _words
+from attn._words import Words
 from attn.torch import _context
 from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _positions, _ulysses
 from attn.torch.parallel._group import Group
@@ -17,13 +18,17 @@ from attn.torch.parallel._layout import Layout, Mask
 Tensor = torch.Tensor
 METHODS = ("allgather", "ring", "ulysses")
 BLOCKS = 8  # of ordered=True
-# What shards do not have, and what to write for it.
-REFUSED = {
+# The keywords of `attn.torch.sdpa` that mean there what they mean outside; any other is refused, none is dropped.
+TAKEN = frozenset({"is_causal", "causal", "align", "window", "chunk", "prefix", "softcap", "score_mod", "mask_mod"})
+TAKEN |= {"dropout_p", "scale", "sink", "enable_gqa", "return_lse"}
+# What to write for those that shards do not have.
+ADVICE = {
     "attn_mask": "write is_causal, window, cu_seqlens or mask_mod, which count from the start of the whole",
     "bias": "write score_mod, which counts from the start of the whole, or attention on one rank",
     "q_lengths": "write cu_seqlens",
     "kv_lengths": "write cu_seqlens",
     "return_max": "write return_lse",
+    "dynamic": "leave it out: which kernels have open sizes follows from the layout, on all ranks alike",
 }
 
 
@@ -88,18 +93,15 @@ def sharded_sdpa(
     layout: str | Tensor = "zigzag",
     ordered: bool | int = False,
     is_causal: bool = False,
-    window: tuple[int | None, int | None] | None = None,
     cu_seqlens: Any = None,
-    chunk: int | None = None,
-    prefix: int | None = None,
     score_mod: Any = None,
     mask_mod: Any = None,
     dropout_p: float = 0.0,
     scale: float | None = None,
-    softcap: float | None = None,
     sink: Tensor | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
+    **words: Unpack[Words],
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Attention of a sequence whose rows are on several ranks, with gradients: each has its rows of q, k, v and out.
 
@@ -115,17 +117,16 @@ def sharded_sdpa(
       ordered: True, or a number of blocks: out and all gradients have the same bits on any number
         of ranks. Kernels then run for pairs of blocks, 8 for True, whose results are joined in one tree.
       is_causal: a query sees the keys j ≤ i.
-      window: (L, R) as in `attn.sdpa`.
       cu_seqlens: (documents + 1,) prefix sums of the lengths of packed documents of the whole; the batch is 1.
-      chunk, prefix: as in `attn.sdpa`, beside is_causal or window.
       score_mod, mask_mod: as in `attn.torch.sdpa`, the same on all ranks: i and j are positions of the whole, and
         tensors that they read are those of the whole, without gradient. Not with "ulysses".
       dropout_p: how many weights are dropped, drawn from rank 0's generator of PyTorch: those that one rank would drop.
         Not with "ulysses".
-      scale, softcap, enable_gqa: as in `attn.torch.sdpa`.
+      scale, enable_gqa: as in `attn.torch.sdpa`.
       sink: (Hq,) floats, the same on all ranks. Its gradient is the part of this rank's rows (ulysses: heads): the sum
         over ranks is the whole, as of other parameters. With ordered rank 0 has all of it, and others have 0.
       return_lse: return lse (B, Hq, S/n) too; it has a gradient.
+      window, chunk, prefix, softcap: as in `attn.sdpa`; prefix beside is_causal, window or chunk.
 
     Returns:
       out (B, Hq, S/n, Dv), or (out, lse).
@@ -135,9 +136,11 @@ def sharded_sdpa(
       RuntimeError: ranks make other calls. Which errors there are is agreed on before anything is sent, by one exchange
         at the first call of its kind, so that each rank has one.
     """
+    if words:
+        _signatures.words("attn.torch.sharded_sdpa", sharded_sdpa, words)
     chosen = settings(mesh, method, layout, ordered, cu_seqlens)
-    options = {"is_causal": is_causal, "window": window, "scale": scale, "softcap": softcap, "sink": sink}
-    options |= {"chunk": chunk, "prefix": prefix, "score_mod": score_mod, "mask_mod": mask_mod, "dropout_p": dropout_p}
+    options = {"is_causal": is_causal, "scale": scale, "sink": sink, **words}
+    options |= {"score_mod": score_mod, "mask_mod": mask_mod, "dropout_p": dropout_p}
     return run(chosen, query, key, value, options | {"enable_gqa": enable_gqa}, return_lse)
 
 
@@ -195,7 +198,7 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
     for name, x in {"query": q, "key": k, "value": v}.items():
         if x.dim() != 4 or x.is_nested:
             raise ValueError(f"expected {name} of rank 4 (B, H, rows of the rank, D), found shape {tuple(x.shape)}")
-    _context.check(q, k, v, options.get("sink"))
+    _context.check(query=q, key=k, value=v, **options)
     if not q.shape[2] == k.shape[2] == v.shape[2] or q.shape[0] != k.shape[0]:
         raise ValueError(
             f"expected the same rows of query, key and value on a rank, found shapes {tuple(q.shape)}, "
@@ -206,19 +209,12 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
             "heads of queries that share one of keys"
         )
-    for name, advice in REFUSED.items():
-        given = options.get(name)
-        if given is not None and given is not False:
+    for name, given in options.items():
+        if name not in TAKEN and given is not None and (given is not False or name == "dynamic"):
+            advice = ADVICE.get(name, "leave it out, or write attention on one rank")
             raise ValueError(f"expected no {name} in a sequence on several ranks, found it; {advice}")
-    is_causal = bool(options.get("is_causal"))
-    for name in ("causal", "align"):
-        given = options.get(name)
-        if given is not None and given not in ("top_left", "bottom_right"):
-            raise ValueError(
-                f'expected {name} to be "top_left" or "bottom_right" in a sequence on several ranks, found offsets; '
-                "write window, which counts from the start of the whole"
-            )
-        is_causal |= name == "causal" and given is not None
+    words = _checks.words({name: options.get(name) for name in _words.FORMS})
+    is_causal = _is_causal(options, words, q.shape[0])
     length = q.shape[2] * group.size
     layout = _layout.layout_of(chosen.layout, length, group.size)
     starts = chosen.cu_seqlens
@@ -227,10 +223,9 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             f"expected cu_seqlens to end at the {length} rows of the whole and a batch of 1, found {starts[-1]} and a "
             f"batch of {q.shape[0]}"
         )
-    left, right = options.get("window") or (None, None)
-    chunk, prefix, dropout = options.get("chunk"), options.get("prefix"), float(options.get("dropout_p") or 0.0)
-    words = _checks.words({"window": options.get("window"), "chunk": chunk, "prefix": prefix})
-    if prefix is not None and not is_causal and len(words) == 1:
+    left, right = words.get("window", (None, None))
+    chunk, prefix, dropout = words.get("chunk"), words.get("prefix"), float(options.get("dropout_p") or 0.0)
+    if prefix is not None and not is_causal and _checks.placed(words) is None:
         raise ValueError("expected prefix beside causal, window or chunk, found it alone; leave it out")
     if dropout:
         _checks.dropout((dropout, 0, 0))
@@ -251,8 +246,27 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
     ):  # no order of the rows matters: one call a step
         n = q.shape[2]
         layout = Layout(tuple(((r * n, n),) for r in range(group.size)))
-    own = (options.get("scale"), options.get("softcap"), chunk, functions, dropout)
+    own = (options.get("scale"), words.get("softcap"), chunk, functions, dropout)
     return _Plan(group, layout, chosen.method, chosen.ordered, mask, *own)
+
+
+def _is_causal(options: dict[str, Any], words: dict[str, Any], batch: int) -> bool:
+    """Whether rows see no later keys; of as many rows as keys every alignment is one.
+
+    Raises:
+      TypeError, ValueError: an alignment is none, or is there without what it is of; or there are offsets.
+    """
+    causal, align = options.get("causal"), options.get("align")
+    for name, given in (("causal", causal), ("align", align)):
+        if given is not None and not isinstance(given, str | bool):
+            raise ValueError(
+                f'expected {name} to be "top_left" or "bottom_right" in a sequence on several ranks, found offsets; '
+                "write window, which counts from the start of the whole"
+            )
+        _checks.alignment(name, given, batch)
+    is_causal = bool(options.get("is_causal")) or causal is not None
+    _checks.placement(is_causal or None, align, words, are_lengths_equal=True)
+    return is_causal
 
 
 class _Sharded(torch.autograd.Function):

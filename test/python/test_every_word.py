@@ -1,0 +1,114 @@
+"""Each word of the table that Python has, alone, on every road: its formula, or a refusal that names it.
+
+The words are those of the build, so that scripts/planted.sh runs these tests on a build with words of its own.
+"""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import attn
+from attn import _words
+from helpers import assert_close
+from paths import ATTNC
+
+VALUES = {"Bounds": (2, 1), "Integer": 3, "Positive": 0.5}
+ATTRIBUTES = {"Bounds": "#attn.window<left = 2, right = 1>", "Integer": "3 : i64", "Positive": "0.5 : f64"}
+# Which keys j a mask word keeps, d being the key on the query's diagonal.
+KEPT = {
+    "window": lambda x, d, j: (d - x[0] <= j) & (j <= d + x[1]),
+    "chunk": lambda x, d, j: d // x == j // x,
+    "prefix": lambda x, d, j: (j < x) | (j <= d),
+    "every": lambda x, d, j: (d - j) % x == 0,
+}
+SCORES = {
+    "softcap": lambda x, s: x * attn.tanh(s / x),
+    "clamp": lambda x, s: attn.minimum(attn.maximum(s, -x), x),
+}
+# Score functions that gradients do not have.
+UNDIFFERENTIATED = ["clamp"]
+
+
+def options(word: str) -> dict:
+    """The keywords of a call with this word; a prefix stands beside causal."""
+    placed = {"align": "bottom_right"} if word in _words.PLACED else {}
+    placed = {"causal": "bottom_right"} if word == "prefix" else placed
+    return {word: VALUES[_words.FORMS[word]], **placed}
+
+
+def as_regions(word: str, offset: int) -> dict:
+    """The same by the formula, as a region of the call."""
+    value = VALUES[_words.FORMS[word]]
+    if word in _words.MASKS:
+        return {"mask_mod": lambda b, h, i, j: KEPT[word](value, i + offset, j)}
+    return {"score_mod": lambda s, b, h, i, j: SCORES[word](value, s)}
+
+
+def random(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape).astype("f4") for shape in shapes]
+
+
+@pytest.mark.parametrize("rows", [2, 21])
+@pytest.mark.parametrize("word", _words.FORMS)
+def test_forward_is_the_formula(word, rows):
+    q, k, v = random((1, 4, rows, 16), (1, 2, 30, 16), (1, 2, 30, 16))
+    expected = attn.reference.sdpa(q, k, v, **as_regions(word, 30 - rows))
+    assert not np.allclose(expected, attn.reference.sdpa(q, k, v), atol=1e-3)
+    assert_close(attn.sdpa(q, k, v, **options(word)), expected, np.float32)
+
+
+@pytest.mark.parametrize("word", _words.FORMS)
+def test_gradients_are_those_of_the_formula_or_refused(word):
+    q, k, v, dout = random((1, 4, 21, 16), (1, 2, 30, 16), (1, 2, 30, 16), (1, 4, 21, 16))
+    out, lse = attn.sdpa(q, k, v, return_lse=True, **options(word))
+    if word in UNDIFFERENTIATED:
+        with pytest.raises((attn.CompileError, TypeError), match=f"expected no {word}"):
+            attn.sdpa_backward(q, k, v, out, lse, dout, **options(word))
+        return
+    found = attn.sdpa_backward(q, k, v, out, lse, dout, **options(word))
+    expected = attn.reference.sdpa_backward(q, k, v, None, None, dout, **as_regions(word, 9))
+    for name in expected:
+        assert_close(found[name], expected[name], np.float32, name)
+
+
+Q, KV = "tensor<1x2x24x8xf32>", "tensor<1x2x24x8xf32>"
+
+
+def partition(word: str, sharded: str) -> str:
+    """attn.sdpa with the word on three devices: the IR of one of them."""
+    places = {"prefix": "causal", **dict.fromkeys(_words.PLACED, "align")}
+    alignment = f", {places[word]} = #attn.causal<top_left>" if word in places else ""
+    names = {x: f"%{x}1" if x == sharded else f"%{x}" for x in "qk"}
+    text = f"""shard.grid @grid(shape = 3)
+      func.func @f(%q: {Q}, %k: {KV}, %v: {KV}, %o: {Q}) -> {Q} {{
+        %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
+        %{sharded}1 = shard.shard %{sharded} to %s annotate_for_users : {Q}
+        %r = attn.sdpa ins({names["q"]}, {names["k"]}, %v : {Q}, {KV}, {KV}) outs(%o : {Q})
+          {{{word} = {ATTRIBUTES[_words.FORMS[word]]}{alignment}}} -> {Q}
+        return %r : {Q}
+      }}"""
+    passes = "builtin.module(func.func(sharding-propagation,shard-partition),canonicalize,cse)"
+    command = [ATTNC.with_name("attn-opt"), f"--pass-pipeline={passes}"]
+    return subprocess.run(command, input=text, text=True, check=True, capture_output=True).stdout
+
+
+@pytest.mark.parametrize("word", _words.FORMS)
+def test_rows_on_three_devices(word):
+    q, k, v = random(*[(1, 2, 24, 8)] * 3)
+    text = re.sub(r"shard.grid .*", "", partition(word, "q"))
+    text = re.sub(r"shard.all_gather.*", "", text)
+    of_device = re.compile(r"shard\.process_multi_index on @grid axes = \[0\] : index")
+    expected = attn.reference.sdpa(q, k, v, **as_regions(word, 0))
+    for device, rows in enumerate((slice(0, 8), slice(8, 16), slice(16, 24))):
+        kernel = attn.compile(of_device.sub(f"arith.constant {device} : index", text))
+        assert_close(kernel(np.ascontiguousarray(q[:, :, rows]), k, v), expected[:, :, rows], np.float32)
+
+
+@pytest.mark.parametrize("word", _words.MASKS)
+def test_keys_on_three_devices_count_from_the_first_of_all(word):
+    """A word that is no distance from the diagonal counts keys by origins."""
+    op = next(line for line in partition(word, "k").splitlines() if "attn.sdpa" in line)
+    assert ("causal_offset(" if word == "window" else "k_origin(") in op
