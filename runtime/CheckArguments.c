@@ -294,3 +294,10 @@ int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, co
   int32_t status = checkAliasing(arguments, count, specs, &text);
   return status == ATTN_OK ? checkAllValues(arguments, count, specs, &text) : status;
 }
+
+void attn_describe_no_memory(char *message, size_t size) {
+  Message text = startMessage(message, size);
+  append(&text,
+         "expected memory for the kernel's own buffers, found too little: the heap has none left, or the workspace is "
+         "smaller than its function says or not at a multiple of 64 bytes");
+}

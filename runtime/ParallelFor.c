@@ -110,7 +110,7 @@ static void runThread(void *opaque) {
 
 static void runParallel(const attn_openmp *openmp, void (*function)(void *context, int64_t index), void *context,
                         int64_t first, uint64_t count, int threads) {
-  Range ranges[kMaxThreads];
+  Range ranges[threads]; /* of the calling thread's stack, which may be small */
   for (int thread = 0; thread < threads; ++thread)
     atomic_init(&ranges[thread].ends, pack(count * thread / threads, count * (thread + 1) / threads));
   /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. A team

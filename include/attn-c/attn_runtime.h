@@ -129,6 +129,12 @@ typedef struct attn_argument_spec {
 int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,
                              int64_t expected, char *message, size_t size);
 
+/* Of the workspace of a kernel of a processor that takes one of its caller, in bytes. */
+#define ATTN_WORKSPACE_ALIGNMENT 64
+
+/* Why a kernel has returned ATTN_NO_MEMORY, in at most `size` bytes, terminated; `message` may be null. */
+void attn_describe_no_memory(char *message, size_t size);
+
 /* The stride of dimension `dim` in elements, also where the tensor has none as it is C-contiguous. */
 int64_t attn_get_stride(const DLTensor *tensor, int64_t dim);
 

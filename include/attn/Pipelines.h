@@ -64,6 +64,8 @@ struct CPUOptions : public mlir::PassPipelineOptions<CPUOptions> {
                              llvm::cl::init("host")};
   Option<bool> parallel{*this, "parallel", llvm::cl::desc("Call attn_parallel_for; false leaves serial loops"),
                         llvm::cl::init(true)};
+  Option<bool> workspace{*this, "workspace", llvm::cl::desc("Kernels take a workspace of their caller"),
+                         llvm::cl::init(false)};
   Option<bool> deallocate{*this, "deallocate", llvm::cl::desc("Free what is allocated; false where that is done"),
                           llvm::cl::init(true)};
 };

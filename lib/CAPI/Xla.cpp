@@ -108,7 +108,11 @@ static XLA_FFI_Error *execute(XLA_FFI_CallFrame *frame) {
   char message[messageSize];
   attn_status status = attn_module_call(found.module, found.kernel.c_str(), arguments.data(),
                                         static_cast<int64_t>(arguments.size()), message, messageSize);
-  return status == ATTN_OK ? nullptr : makeError(frame, XLA_FFI_Error_Code_INVALID_ARGUMENT, message);
+  if (status == ATTN_OK)
+    return nullptr;
+  bool isMemory = status == ATTN_NO_MEMORY;
+  return makeError(frame, isMemory ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED : XLA_FFI_Error_Code_INVALID_ARGUMENT,
+                   message);
 }
 
 /// The handler. XLA asks it for its version once, by a frame that is no call.

@@ -12,6 +12,9 @@
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -118,24 +121,83 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   passes.run(module, modules);
 }
 
-Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind) {
+namespace {
+/// LLVM says the size of a frame where it is more than a function's attribute allows; here, of all.
+class FrameSizes : public DiagnosticHandler {
+public:
+  static std::unique_ptr<DiagnosticHandler> create(Module &module, StackBytes &frames) {
+    for (Function &function : module)
+      if (!function.isDeclaration())
+        function.addFnAttr("warn-stack-size", "0");
+    auto handler = std::make_unique<FrameSizes>();
+    handler->frames = &frames;
+    return handler;
+  }
+
+  bool handleDiagnostics(const DiagnosticInfo &info) override {
+    const auto *frame = dyn_cast<DiagnosticInfoStackSize>(&info);
+    if (frame)
+      (*frames)[frame->getFunction().getName()] = frame->getStackSize();
+    return frame != nullptr;
+  }
+
+private:
+  StackBytes *frames = nullptr;
+};
+
+/// Of a function: its frame and return address, and the deepest of what it names. No function of a kernel runs itself.
+class StackDepths {
+public:
+  StackDepths(const StackBytes &frames, StackBytes &depths) : frames(frames), depths(depths) {}
+
+  int64_t find(const Function &function) {
+    auto [entry, isNew] = depths.try_emplace(function.getName(), 0);
+    if (!isNew)
+      return entry->second;
+    int64_t deepest = 0;
+    for (const Instruction &instruction : instructions(function))
+      for (const Use &operand : instruction.operands())
+        if (const auto *other = dyn_cast<Function>(operand); other && !other->isDeclaration())
+          deepest = std::max(deepest, find(*other));
+    int64_t own = frames.lookup(function.getName()) + function.getDataLayout().getPointerSize();
+    return depths[function.getName()] = own + deepest;
+  }
+
+private:
+  const StackBytes &frames;
+  StackBytes &depths;
+};
+} // namespace
+
+Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind, StackBytes *stackBytes) {
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
   CodeGenFileType type = kind == FileKind::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
     return createStringError("LLVM cannot emit this kind of file for the target");
+  StackBytes frames;
+  if (stackBytes)
+    module.getContext().setDiagnosticHandler(FrameSizes::create(module, frames));
   passes.run(module);
+  if (stackBytes) {
+    module.getContext().setDiagnosticHandler(std::make_unique<DiagnosticHandler>());
+    StackDepths depths(frames, *stackBytes);
+    for (const Function &function : module)
+      if (!function.isDeclaration())
+        depths.find(function);
+  }
   return std::string(bytes.data(), bytes.size());
 }
 
-Expected<std::string> emitFile(Module &module, const TargetInfo &target, FileKind kind, bool isQuick) {
+Expected<std::string> emitFile(Module &module, const TargetInfo &target, FileKind kind, bool isQuick,
+                               StackBytes *stackBytes) {
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
   if (isQuick)
     (*machine)->setOptLevel(CodeGenOptLevel::Less);
-  return emitFile(module, **machine, kind);
+  return emitFile(module, **machine, kind, stackBytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -173,6 +235,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   // To compile it with each kernel would take more time than a small kernel.
   define("attn_check_arguments", &attn_check_arguments);
   define("attn_get_stride", &attn_get_stride);
+  define("attn_describe_no_memory", &attn_describe_no_memory);
   define("attn_cuda_encode_map", &attn_cuda_encode_map);
   define("attn_cuda_launch", &attn_cuda_launch);
   define("attn_cuda_launch_persistent", &attn_cuda_launch_persistent);

@@ -48,15 +48,18 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
     return compiler.takeError();
   if (failed((*compiler)->parse(MemoryBuffer::getMemBuffer(source.text, source.name))) || failed((*compiler)->run()))
     return Error::success();
-  part.kernels = (*compiler)->getKernels();
   LLVMContext context;
   std::unique_ptr<Module> module = (*compiler)->translate(context, ModulePart::Variant, variant.suffix);
   std::unique_ptr<Module> entries = withEntries ? (*compiler)->translate(context, ModulePart::Entries) : nullptr;
   if (!module || (withEntries && !entries))
     return createStringError("translation to LLVM IR failed");
-  Expected<std::string> object = emitFile(*module, (*compiler)->getObjectTarget(), FileKind::Object);
+  StackBytes stackBytes;
+  Expected<std::string> object =
+      emitFile(*module, (*compiler)->getObjectTarget(), FileKind::Object, /*isQuick=*/false, &stackBytes);
   if (!object)
     return object.takeError();
+  (*compiler)->noteStack(stackBytes, variant.suffix);
+  part.kernels = (*compiler)->getKernels();
   part.object = std::move(*object);
   raw_string_ostream os(part.entries);
   if (entries)
@@ -128,6 +131,14 @@ static std::vector<Part> compileParts(ArrayRef<BundleSource> sources, ArrayRef<V
   return parts;
 }
 
+/// What a kernel has of another variant: its launches, and the memory of the one that takes most.
+static void addVariant(Kernel &kernel, const Kernel &variant) {
+  llvm::append_range(kernel.launches, variant.launches);
+  kernel.stackBytes = std::max(kernel.stackBytes, variant.stackBytes);
+  bool isBySizes = kernel.heapBytes < 0 || variant.heapBytes < 0;
+  kernel.heapBytes = isBySizes ? -1 : std::max(kernel.heapBytes, variant.heapBytes);
+}
+
 Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants, const BundleOptions &options,
                                raw_ostream &diagnostics) {
   if (const TargetInfo &target = variants.front().target; !target.gpu && !Triple(target.triple).isOSBinFormatELF())
@@ -151,7 +162,7 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
     if (i % variants.size() != 0) {
       for (auto [kernel, first] :
            zip_equal(part.kernels, MutableArrayRef(bundle.kernels).take_back(part.kernels.size())))
-        llvm::append_range(first.launches, kernel.launches);
+        addVariant(first, kernel);
       continue;
     }
     entries.push_back(std::move(part.entries));

@@ -7,10 +7,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "SplitModule.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 #include "attn/Onnx/Onnx.h"
+#include "attn/Support/CNames.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace attn;
@@ -73,10 +76,13 @@ void Compiler::collectKernels() {
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();
+    kernel.takesWorkspace = options.callerWorkspace || function.hasAttr(kWorkspaceAttr);
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
     kernel.formulas = getSizeFormulas(&function);
     kernel.limits = getSizeLimits(&function);
+    if (auto heap = function.getAttrOfType<IntegerAttr>(kHeapAttr))
+      kernel.heapBytes = heap.getInt();
     if (auto kind = function.getAttrOfType<StringAttr>(kKindAttr)) {
       kernel.kind = kind.str();
       kernel.pair = function.getAttrOfType<StringAttr>(kPairAttr).str();
@@ -88,4 +94,42 @@ void Compiler::collectKernels() {
       kernel.words[findWord(note.getName())->word] = *readWord(note);
     kernels.push_back(std::move(kernel));
   }
+}
+
+/// Bytes of the buffers that a kernel and the functions that it runs allocate, all together; -1 where a size or a
+/// number of them is a call's: each thread of a parallel loop has its own.
+static int64_t countHeapBytes(Operation *kernel, SymbolTableCollection &tables) {
+  int64_t total = 0;
+  llvm::SetVector<Operation *> functions;
+  functions.insert(kernel);
+  for (size_t i = 0; i < functions.size(); ++i)
+    functions[i]->walk([&](Operation *op) {
+      if (auto allocation = dyn_cast<memref::AllocOp>(op)) {
+        MemRefType type = allocation.getType();
+        bool isCounted = type.hasStaticShape() && type.getElementType().isIntOrFloat() && i == 0;
+        int64_t bytes = isCounted ? type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8) : -1;
+        total = total < 0 || bytes < 0 ? -1 : total + bytes;
+      }
+      for (NamedAttribute attribute : op->getAttrs())
+        if (auto name = dyn_cast<SymbolRefAttr>(attribute.getValue()))
+          if (Operation *other = tables.lookupNearestSymbolFrom(op, name))
+            functions.insert(other);
+    });
+  return total;
+}
+
+void Compiler::countHeap() {
+  SymbolTableCollection tables;
+  for (Kernel &kernel : kernels) {
+    Operation *function = module->lookupSymbol(kernel.name);
+    kernel.heapBytes = kernel.takesWorkspace ? 0 : countHeapBytes(function, tables);
+    function->setAttr(kHeapAttr, IntegerAttr::get(IntegerType::get(module->getContext(), 64), *kernel.heapBytes));
+  }
+}
+
+void Compiler::noteStack(const StackBytes &stackBytes, StringRef suffix) {
+  for (Kernel &kernel : kernels)
+    if (auto found = stackBytes.find(suffix.empty() ? kernel.name : getVariantName(kernel.name, suffix));
+        found != stackBytes.end() && !kernel.isGpu)
+      kernel.stackBytes = found->second;
 }

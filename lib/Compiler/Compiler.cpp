@@ -221,6 +221,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   flash.raise = options.raise && !isReference(); // the oracle runs what was written
   phases.cpu.target = options.target;
   phases.cpu.parallel = options.parallel;
+  phases.cpu.workspace = options.callerWorkspace;
   phases.cpu.deallocate = !isBufferized(*module);
   phases.gpu.target = options.target;
   // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
@@ -272,6 +273,8 @@ LogicalResult Compiler::run(Phase last) {
       collectProducts();
     if (phase == Phase::Nvvm)
       collectLaunches();
+    if (phase == Phase::Vector)
+      countHeap();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
       return failure();
     if (failed(dump(phase, number++)))
@@ -303,7 +306,7 @@ static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &
     diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
-  for (llvm::StringRef name : {"attn_check_arguments", "attn_get_stride"})
+  for (llvm::StringRef name : {"attn_check_arguments", "attn_get_stride", "attn_describe_no_memory"})
     if (llvm::Function *function = module.getFunction(name)) // what nobody calls is not linked
       function->setLinkage(llvm::GlobalValue::InternalLinkage);
   return success();
@@ -369,5 +372,8 @@ llvm::Expected<std::string> Compiler::emit(FileKind kind, ModulePart part) {
   std::unique_ptr<llvm::Module> code = translate(llvmContext, part);
   if (!code)
     return llvm::createStringError("translation to LLVM IR failed");
-  return emitFile(*code, objectTarget, kind, options.isQuick);
+  StackBytes stackBytes;
+  llvm::Expected<std::string> bytes = emitFile(*code, objectTarget, kind, options.isQuick, &stackBytes);
+  noteStack(stackBytes);
+  return bytes;
 }

@@ -127,6 +127,8 @@ private:
     variants = createVariantTable(module, source.variants);
     for (const Kernel &kernel : source.kernels) {
       defineKernel(kernel);
+      if (kernel.takesWorkspace)
+        defineWorkspaceBytes(kernel);
       // Test the processor first, then run the tests of the entry that was compiled with the kernel.
       guardCheckedEntry(module, kernel, variants);
     }

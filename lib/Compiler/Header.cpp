@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -58,12 +59,40 @@ static void writeGpuConventions(raw_ostream &os, const Kernel &kernel) {
         "libattn_runtime.";
 }
 
+/// What a thread that calls the kernel must have.
+static void writeMemory(raw_ostream &os, const Kernel &kernel) {
+  os << "\n * Memory:";
+  if (kernel.stackBytes)
+    os << " " << *kernel.stackBytes << " bytes of stack of a thread that runs it,";
+  if (kernel.heapBytes == 0) {
+    os << " none of the heap.";
+    if (kernel.takesWorkspace)
+      os << " The workspace holds " << getWorkspaceBytesName(kernel.name) << " bytes at a multiple of "
+         << ATTN_WORKSPACE_ALIGNMENT
+         << " and belongs\n * to the call. Returns 0, or ATTN_NO_MEMORY (12) where it is smaller or elsewhere, and "
+            "then "
+            "writes nothing.";
+    return;
+  }
+  os << " of the heap ";
+  if (kernel.heapBytes > 0)
+    os << "at most " << *kernel.heapBytes << " bytes";
+  else
+    os << "what its sizes need";
+  os << ".\n * Returns 0, or ATTN_NO_MEMORY (12) where it gets no memory; its outputs may then hold anything.";
+}
+
+static void writeWorkspaceBytes(raw_ostream &os, const Kernel &kernel) {
+  os << "/* The bytes of workspace that a call needs; 0 for none. */\nint64_t " << getWorkspaceBytesName(kernel.name)
+     << "(";
+  interleaveComma(kernel.sizes, os, [&](const std::string &size) { os << "int64_t " << size; });
+  os << (kernel.sizes.empty() ? "void" : "") << ");\n\n";
+}
+
 /// All but the plain entry.
 static void writeGpuEntries(raw_ostream &os, const Kernel &kernel) {
   std::string bytes = getWorkspaceBytesName(kernel.name);
-  os << "/* The bytes of workspace that a call needs; 0 for none. */\nint64_t " << bytes << "(";
-  interleaveComma(kernel.sizes, os, [&](const std::string &size) { os << "int64_t " << size; });
-  os << (kernel.sizes.empty() ? "void" : "") << ");\n\n";
+  writeWorkspaceBytes(os, kernel);
   os << "/* Both on " << kernel.arguments.size()
      << " DLPack tensors in the order above, each tested first: count, rank, shape, type, strides, alignment,\n"
         " * device (kDLCUDA; scalars on the CPU), overlap. Values in the memory of the device are not tested. The "
@@ -167,8 +196,11 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     os << " Calls attn_parallel_for: link libattn_runtime.";
   else
     os << " Runs on the calling thread; needs the C library and libm only.";
-  os << "\n */\n" << (kernel.isGpu ? "int32_t " : "void ") << kernel.name << "(";
-  os << (kernel.arguments.empty() && kernel.sizes.empty() && !kernel.isGpu ? "void" : "");
+  if (!kernel.isGpu)
+    writeMemory(os, kernel);
+  bool mayFail = kernel.isGpu || kernel.takesWorkspace || kernel.heapBytes != 0;
+  os << "\n */\n" << (mayFail ? "int32_t " : "void ") << kernel.name << "(";
+  os << (kernel.arguments.empty() && kernel.sizes.empty() && !kernel.isGpu && !kernel.takesWorkspace ? "void" : "");
   interleaveComma(kernel.arguments, os, [&](const KernelArgument &argument) {
     if (argument.isScalar)
       os << getElementInfo(argument.element).cName << " " << argument.name;
@@ -184,15 +216,23 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     os << ", void *workspace, int64_t workspace_bytes, CUstream stream);\n\n";
     return writeGpuEntries(os, kernel);
   }
-  os << ");\n\n";
+  StringRef workspace = kernel.takesWorkspace ? "void *workspace, int64_t workspace_bytes" : "";
+  os << (workspace.empty() ? "" : ", ") << workspace << ");\n\n";
+  if (kernel.takesWorkspace)
+    writeWorkspaceBytes(os, kernel);
   os << "/* The same on " << kernel.arguments.size()
      << " DLPack tensors in the order above, each tested first: count, rank, shape, type, strides, alignment,\n"
         " * device, overlap, values. Returns 0, or a code of attn.h with a message (at most `size` bytes; may be "
         "NULL); "
         "nothing\n"
-        " * is written when it refuses. */\nint32_t "
-     << getCheckedName(kernel.name)
-     << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";
+        " * is written when it refuses"
+     << (kernel.heapBytes == 0 ? "" : ", but for ATTN_NO_MEMORY") << ". */\nint32_t " << getCheckedName(kernel.name)
+     << "(const DLTensor *const *arguments, int64_t count, " << workspace << (workspace.empty() ? "" : ",\n    ")
+     << "char *message, int64_t size);\n\n";
+  if (kernel.takesWorkspace)
+    os << "/* The bytes of workspace that such a call needs, or a code as a negative number. */\nint64_t "
+       << getCheckedName(getWorkspaceBytesName(kernel.name))
+       << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";
 }
 
 std::string writeHeader(StringRef guard, ArrayRef<Kernel> kernels, const CompileOptions &options, StringRef more) {

@@ -91,17 +91,23 @@ static json::Value toJSON(const Kernel &kernel) {
   json::Array limits;
   for (const SizeLimit &limit : kernel.limits)
     limits.push_back(json::Array{limit.value.print(kernel.sizes), limit.limit.print(kernel.sizes)});
-  json::Object object{
-      {"name", kernel.name},
-      {"entry", kernel.name},
-      {"checked_entry", getCheckedName(kernel.name)},
-      {"path", kernel.path},
-      {"arguments", std::move(arguments)},
-      {"sizes", json::Array(kernel.sizes)},
-      {"size_formulas", std::move(formulas)},
-      {"size_limits", std::move(limits)},
-      {"workspace_bytes", kernel.isGpu ? json::Value(getWorkspaceBytesName(kernel.name)) : json::Value(0)},
-      {"conventions", std::move(conventions)}};
+  json::Object object{{"name", kernel.name},
+                      {"entry", kernel.name},
+                      {"checked_entry", getCheckedName(kernel.name)},
+                      {"path", kernel.path},
+                      {"arguments", std::move(arguments)},
+                      {"sizes", json::Array(kernel.sizes)},
+                      {"size_formulas", std::move(formulas)},
+                      {"size_limits", std::move(limits)},
+                      {"workspace_bytes", kernel.isGpu || kernel.takesWorkspace
+                                              ? json::Value(getWorkspaceBytesName(kernel.name))
+                                              : json::Value(0)},
+                      {"conventions", std::move(conventions)}};
+  if (!kernel.isGpu) {
+    auto orNull = [](std::optional<int64_t> bytes) { return bytes >= 0 ? json::Value(*bytes) : json::Value(nullptr); };
+    object["heap_bytes"] = orNull(kernel.heapBytes);
+    object["stack_bytes"] = orNull(kernel.stackBytes);
+  }
   if (kernel.isGpu) {
     json::Array launches;
     for (const GpuLaunch &launch : kernel.launches)

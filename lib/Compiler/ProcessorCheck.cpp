@@ -64,7 +64,8 @@ Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *vari
   Type *pointer = b.getPtrTy();
   FunctionCallee check = module.getOrInsertFunction(
       "attn_check_processor", FunctionType::get(b.getInt32Ty(), {pointer, pointer, b.getInt64Ty()}, false));
-  Value *code = b.CreateCall(check, {variants, entry->getArg(2), entry->getArg(3)});
+  Value *code =
+      b.CreateCall(check, {variants, entry->getArg(entry->arg_size() - 2), entry->getArg(entry->arg_size() - 1)});
   auto *refuse = BasicBlock::Create(module.getContext(), "refuse", entry);
   auto *proceed = BasicBlock::Create(module.getContext(), "proceed", entry);
   b.CreateCondBr(b.CreateICmpEQ(code, b.getInt32(0)), proceed, refuse);

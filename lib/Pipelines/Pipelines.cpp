@@ -279,8 +279,8 @@ static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
 /// For a GPU, of the host side: its entries, which launch the kernels.
 static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   bool isGpu = options.isGpu();
-  if (isGpu)
-    pm.addPass(createPlanWorkspacePass());
+  if (isGpu || options.cpu.workspace)
+    pm.addPass(createPlanWorkspacePass({/*processor=*/!isGpu}));
   pm.addPass(createEmitEntryPass());
   if (isGpu) {
     pm.addNestedPass<func::FuncOp>(createLowerAffinePass());
@@ -288,6 +288,8 @@ static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
     pm.addPass(createLowerLaunchesPass());
   }
   addLlvmConversions(pm, isGpu);
+  if (!isGpu)
+    pm.addPass(createCheckAllocationsPass());
   pm.addPass(createEmitCheckedEntryPass());
 }
 

@@ -14,7 +14,8 @@ from typing import Any
 
 SOURCE_MLIR, SOURCE_PROBLEM, SOURCE_ONNX, SOURCE_ONNX_FILE = 0, 1, 2, 3
 TEXT_IR, TEXT_ASSEMBLY, TEXT_REMARKS = 0, 1, 2
-OK, WRONG_TYPE, WRONG_DEVICE, WRONG_VALUE, WRONG_PROCESSOR, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 10, 11, 20, 21
+OK, WRONG_TYPE, WRONG_DEVICE, WRONG_VALUE, WRONG_PROCESSOR, NO_MEMORY = 0, 5, 8, 10, 11, 12
+COMPILE_ERROR, NO_SUCH_KERNEL = 20, 21
 DEVICE_CPU, DEVICE_CUDA = 1, 2
 # From here on the codes are attn_cuda.h's.
 FIRST_CUDA_STATUS = 30
@@ -37,6 +38,8 @@ def error(status: int, text: str) -> Exception:
     """What a call raises that ends with a status other than OK."""
     if status in (WRONG_TYPE, WRONG_DEVICE):
         return TypeError(text)
+    if status == NO_MEMORY:
+        return MemoryError(text)
     return RuntimeError(text) if status == WRONG_PROCESSOR or status >= FIRST_CUDA_STATUS else ValueError(text)
 
 

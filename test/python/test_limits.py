@@ -1,10 +1,13 @@
-"""What compiling and running may cost: peak memory of a long problem, time of attnc."""
+"""What compiling and running may cost: heap and stack of kernels, peak memory of a long problem, time of attnc."""
 
+import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import attn
 import clock
 from helpers import C_COMPILER
 from paths import ATTNC, CALLER, attnc
@@ -20,6 +23,7 @@ PROBLEMS = [
     "b1 hq8 sq1024 d128 f32",
     "b2 hq4 sq113 sk203 d256 f64 causal=top_left softcap=30 bias=1,4,113,203 mask=bool out=lse",
 ]
+LIBRARIES = ATTNC.parents[1] / "lib"
 COMPARED = Path(__file__).parents[2] / "benchmarks" / "problems" / "compare.txt"
 
 
@@ -41,6 +45,59 @@ def test_peak_memory(tmp_path, causal):
     result = subprocess.run([tmp_path / "program"], capture_output=True, check=True)
     peak, tensors = 1024 * int(result.stdout), 4 * size * 4
     assert tensors < peak <= tensors + MEMORY_BEYOND_TENSORS
+
+
+# By what the sizes of a call say of the shapes of its tensors: states of key splits, and buffers of each thread.
+DYNAMIC = "hq8 sq? sk? d64 causal=bottom_right", "{1, 8, 7, 64}, {1, 8, 300, 64}, {1, 8, 300, 64}, {1, 8, 7, 64}"
+CHAIN = (
+    "hq2 sq? sk? d16 out=weights",
+    "{1, 2, 70, 16}, {1, 2, 90, 16}, {1, 2, 90, 16}, {1, 2, 70, 16}, {1, 2, 70, 90}",
+)
+PREFILL = "hq2 sq512 d64 f32", ", ".join(4 * ["{1, 2, 512, 64}"])
+
+
+def call_in_c(folder, kind: str, problem: str, shapes: str, *words) -> tuple[bytes, dict]:
+    """What kernel_memory.c prints of a kernel, and what the manifest says of it."""
+    manifest = folder / "kernel.json"
+    files = [f"--header={folder / 'kernel.h'}", f"--manifest={manifest}", "-o", folder / "kernel.o"]
+    attnc(f"--problem={problem}", *files, *words)
+    runtime = [] if "--parallel=none" in words else [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lattn_runtime"]
+    sources = [CALLER.with_name("kernel_memory.c"), folder / "kernel.o", *runtime, "-lm", "-o", folder / "program"]
+    flags = [f"-I{folder}", f"-D{kind}", f"-DSHAPES={shapes}", "-pthread", "-Wl,--wrap=malloc,--wrap=free"]
+    subprocess.run([*C_COMPILER, *flags, *sources], check=True)
+    done = subprocess.run([folder / "program"], capture_output=True, check=True)
+    return done.stdout, json.loads(manifest.read_text())["kernels"][0]
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [(DYNAMIC, ["--parallel=none"]), (DYNAMIC, []), (CHAIN, ["--parallel=none"]), (CHAIN, []), (PREFILL, [])],
+    ids=["dynamic", "dynamic-threads", "chain", "chain-threads", "prefill"],
+)
+def test_no_memory(tmp_path, case, words):
+    """Each allocation fails once: a code with a message, and nothing is lost."""
+    count, kernel = call_in_c(tmp_path, "HEAP", *case, *words)
+    assert kernel["heap_bytes"] == (0 if case is PREFILL else None)
+    assert (int(count) == 0) == (case is PREFILL)
+
+
+@pytest.mark.parametrize("case", [DYNAMIC, PREFILL], ids=["dynamic", "prefill"])
+def test_stack(tmp_path, case):
+    used, kernel = call_in_c(tmp_path, "STACK", *case, "--parallel=none")
+    assert 0.9 * kernel["stack_bytes"] <= int(used) <= kernel["stack_bytes"] + 4096
+
+
+def test_a_workspace_of_the_caller(tmp_path):
+    written, kernel = call_in_c(tmp_path, "WORKSPACE", *DYNAMIC, "--parallel=none", "--workspace=caller")
+    assert kernel["heap_bytes"] == 0
+    assert kernel["workspace_bytes"] == "sdpa_workspace_bytes"
+    shapes = [[1, 8, n, 64] for n in (7, 300, 300)]
+    q, k, v = (
+        ((np.arange(np.prod(x)) * 37 + i) % 101 / np.float32(50) - 1).astype(np.float32).reshape(x)
+        for i, x in enumerate(shapes)
+    )
+    expected = attn.reference.sdpa(q, k, v, causal="bottom_right")
+    np.testing.assert_allclose(np.frombuffer(written, np.float32).reshape(expected.shape), expected, atol=1e-5)
 
 
 def stays_below(seconds: float, *command) -> bool:

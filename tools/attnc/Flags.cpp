@@ -48,6 +48,12 @@ cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::i
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
                                       clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
                            inCompile, inRun, inBench, inTune, inCategory);
+cl::opt<WorkspaceOwner> workspace(
+    "workspace", cl::desc("where kernels of a processor have buffers that no stack holds"),
+    cl::init(WorkspaceOwner::Heap),
+    cl::values(clEnumValN(WorkspaceOwner::Heap, "heap", "in memory that they ask malloc for (default)"),
+               clEnumValN(WorkspaceOwner::Caller, "caller", "in memory that the entries take as an argument")),
+    inCompile, inCategory);
 cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was taken"), cl::init(RemarkFilter::None),
                               cl::values(clEnumValN(RemarkFilter::Passed, "passed", "what was done"),
                                          clEnumValN(RemarkFilter::Missed, "missed", "what was not done, and why"),
@@ -152,7 +158,8 @@ cl::opt<double> budget("budget", cl::desc("seconds for all problems together (de
                        cl::value_desc("SECONDS"), inTune, inCategory);
 
 SmallVector<OptionWords> getOptionWords() {
-  return {OptionWords(parallel), OptionWords(remarks), OptionWords(emit), OptionWords(roofline)};
+  return {OptionWords(parallel), OptionWords(workspace), OptionWords(remarks), OptionWords(emit),
+          OptionWords(roofline)};
 }
 
 std::shared_ptr<const TunedFile> tunedFile;
@@ -186,11 +193,18 @@ Error checkFlags() {
     return createStringError("expected --time with --seconds, found --seconds alone");
   if (parallel == Parallel::None && threads > 1)
     return createStringError("expected --threads=1 with --parallel=none, found " + Twine(threads));
+  if (workspace == WorkspaceOwner::Caller && !problemFile.empty())
+    return createStringError(
+        "expected --workspace=caller with INPUT.mlir or --problem, found --problems, whose kernels "
+        "have one call; compile each kernel by a call of its own, or write --workspace=heap");
   if (!runner.empty() && (timed || emulated))
     return createStringError(
         "expected --runner without --time and --emulated, found both; a runner's time says nothing "
         "of a processor's");
   Expected<TargetInfo> facts = TargetInfo::get(target);
+  if (facts && facts->gpu && workspace.getNumOccurrences())
+    return createStringError("expected a processor as target of --workspace, found '" + target +
+                             "', whose kernels always take a workspace of their caller; leave it out");
   if (facts && facts->gpu && timed)
     return createStringError("expected a processor as target of --time, found '" + target +
                              "'; write attnc bench, which copies arguments to the device once");

@@ -15,6 +15,7 @@
 namespace attn::driver::flags {
 
 enum class Parallel { OpenMP, None };
+enum class WorkspaceOwner { Heap, Caller };
 
 extern llvm::cl::OptionCategory category;
 extern llvm::cl::SubCommand runCommand, benchCommand, tuneCommand;
@@ -27,6 +28,7 @@ extern llvm::cl::opt<std::string> inputFile, target, schedule, tuned, dumpPhases
     cName, ptxas, cudaDriver, kernelName, runner, problemFile, json;
 extern llvm::cl::list<std::string> problems, entries, inputs, outputs, sizes;
 extern llvm::cl::opt<Parallel> parallel;
+extern llvm::cl::opt<WorkspaceOwner> workspace;
 extern llvm::cl::opt<RemarkFilter> remarks;
 extern llvm::cl::opt<bool> failOnFallback, raise, reference, grad, check, timed, emulated, unfused, ceilings;
 extern llvm::cl::opt<EmitKind> emit;

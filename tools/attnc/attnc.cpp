@@ -38,6 +38,7 @@ CompileOptions getOptions() {
   CompileOptions options;
   options.target = target;
   options.parallel = parallel == Parallel::OpenMP;
+  options.callerWorkspace = workspace == WorkspaceOwner::Caller;
   options.reference = reference;
   options.failOnFallback = failOnFallback;
   options.raise = flags::raise;

@@ -11,6 +11,7 @@
 
 #include "attn/Target/TargetInfo.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
@@ -40,10 +41,14 @@ TargetInfo getEmulatedTarget(const TargetInfo &target);
 void emulateVectors(llvm::Module &module);
 
 enum class FileKind { Object, Assembly };
+/// Bytes of stack that a function takes by its name, with those of the module that it runs, by calls or as the bodies
+/// of parallel loops.
+using StackBytes = llvm::StringMap<int64_t>;
 /// Machine code as the bytes of a file.
-llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);
+llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind,
+                                     StackBytes *stackBytes = nullptr);
 llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &target, FileKind kind,
-                                     bool isQuick = false);
+                                     bool isQuick = false, StackBytes *stackBytes = nullptr);
 
 /// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
 /// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path. For another

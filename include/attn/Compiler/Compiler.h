@@ -49,6 +49,8 @@ struct CompileOptions {
   /// Of functions that are not called in C as they are in the source.
   std::vector<KernelName> names;
   bool parallel = true;
+  /// Kernels of a processor take a workspace of their caller in place of heap memory.
+  bool callerWorkspace = false;
   /// The materialised pipeline with intermediates in f64, instead of the flash kernels.
   bool reference = false;
   /// Of the reference pipeline: what kernels return is f64 as well, for those who compare with it.
@@ -105,8 +107,14 @@ struct Kernel {
   std::string onnx; ///< of a model: "node", "graph" or "part"; otherwise empty
   /// The words of its only attn.sdpa; empty where there is none or more than one.
   WordValues words;
-  int64_t inputBits = 0;           ///< of f32 significands that its products take; 0 for all (InstructionInfo)
-  bool isGpu = false;              ///< its entries take a workspace and a stream
+  int64_t inputBits = 0;       ///< of f32 significands that its products take; 0 for all (InstructionInfo)
+  bool isGpu = false;          ///< its entries take a workspace and a stream
+  bool takesWorkspace = false; ///< of a processor: its entries take a workspace
+  /// Of a processor: bytes of heap memory at most, negative where only a call's sizes say them; none before phase
+  /// vector.
+  std::optional<int64_t> heapBytes;
+  /// Of a processor: bytes of stack that a thread needs; known when a file of the kernel has been emitted.
+  std::optional<int64_t> stackBytes;
   std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
   /// Of a library: the problem line, and the words of it that a call names.
   std::string problem, features;
@@ -155,6 +163,8 @@ public:
   bool isCancelled() const { return options.isCancelled && options.isCancelled(); }
   /// Known from phase fuse on.
   llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
+  /// Writes down what `emitFile` has found; `suffix` is that of a variant.
+  void noteStack(const StackBytes &stackBytes, llvm::StringRef suffix = "");
 
 private:
   Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics);
@@ -171,6 +181,8 @@ private:
   /// Behind Fallback: reads what is written on each kernel.
   void collectKernels();
   void collectLaunches();
+  /// Behind Vector: counts the buffers of each kernel that are on the heap.
+  void countHeap();
   mlir::LogicalResult defineImages(llvm::Module &host);
 
   CompileOptions options;

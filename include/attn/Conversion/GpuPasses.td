@@ -238,38 +238,6 @@ def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModul
 // The host side of GPU kernels
 //===----------------------------------------------------------------------===//
 
-def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
-  let summary = "place the buffers between GPU launches in the caller's workspace";
-  let description = [{
-    Functions with `attn.arguments` that launch GPU kernels take, after their
-    arguments, a workspace, its bytes and the stream, and return a code, 0 where
-    all went well. Their `memref.alloc` become views of the workspace at offsets
-    that are multiples of 256, after a check that it is large enough; a public
-    function `NAME_workspace_bytes` of the dynamic sizes says how large that is.
-    Buffers on the stack are placed likewise: kernels cannot reach them.
-
-    Rejects buffers whose sizes do not follow from those of the arguments, and
-    ops of the host that touch memory: it is the device's.
-
-    ```mlir
-    // before
-    func.func @f(%q: memref<?x64xf16>) attributes {attn.arguments = …} {
-      %states = memref.alloc(%n) : memref<?x16xf32>
-      …
-    // after
-    func.func @f(%q: memref<?x64xf16>, %workspace: !llvm.ptr, %bytes: i64, %stream: !llvm.ptr) -> i32 {
-      %code = llvm.call @attn_cuda_check_workspace(%workspace, %bytes, %needed) : …
-      cf.cond_br %fine, ^bb1, ^bb2
-    ^bb1:
-      %states = memref.view %all[%offset][%n] : memref<?xi8> to memref<?x16xf32>
-      …
-    func.func @f_workspace_bytes(%n: i64) -> i64
-    ```
-  }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::cf::ControlFlowDialect"];
-}
-
 def LowerLaunchesPass : Pass<"attn-lower-launches", "::mlir::ModuleOp"> {
   let summary = "turn GPU launches into calls of the runtime's launcher";
   let description = [{

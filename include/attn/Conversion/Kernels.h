@@ -87,6 +87,10 @@ struct KernelArgument {
 /// The type of a strided argument: strides known at run time, 1 for the last dimension, no offset.
 mlir::MemRefType getStridedMemref(mlir::ShapedType type);
 
+/// Of a kernel of a processor: bytes of its buffers on the heap, -1 where its sizes say them; and where it takes a
+/// workspace instead.
+constexpr llvm::StringLiteral kHeapAttr = "attn.heap", kWorkspaceAttr = "attn.workspace";
+
 /// The arguments that attn-describe-kernels has attached to a function.
 llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
 /// The names of its dynamic sizes: int64 parameters of the plain C entry, after the arguments.

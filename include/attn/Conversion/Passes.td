@@ -91,6 +91,43 @@ def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
   let options = [Option<"tilesOnly", "tiles-only", "bool", "false", "Only buffers in parallel loops">];
 }
 
+def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
+  let summary = "place buffers of kernels in the caller's workspace";
+  let description = [{
+    Functions with `attn.arguments` that launch GPU kernels take, after their
+    arguments, a workspace, its bytes and the stream, and return a code, 0 where
+    all went well. Their `memref.alloc` become views of the workspace at offsets
+    that are multiples of 256, after a check that it is large enough; a public
+    function `NAME_workspace_bytes` of the dynamic sizes says how large that is.
+    Buffers on the stack are placed likewise: kernels cannot reach them.
+
+    With `processor` the functions are kernels of a processor. They take no stream, offsets are multiples of 64, and what
+    is on the stack stays there. Where the workspace is too small or at no multiple of 64, they return ATTN_NO_MEMORY
+    and write nothing.
+
+    Rejects buffers whose sizes do not follow from those of the arguments; on a GPU, ops of the host that touch memory:
+    it is the device's; on a processor, buffers of each thread, and those of a round of a loop that outlive it.
+
+    ```mlir
+    // before
+    func.func @f(%q: memref<?x64xf16>) attributes {attn.arguments = …} {
+      %states = memref.alloc(%n) : memref<?x16xf32>
+      …
+    // after
+    func.func @f(%q: memref<?x64xf16>, %workspace: !llvm.ptr, %bytes: i64, %stream: !llvm.ptr) -> i32 {
+      %code = llvm.call @attn_cuda_check_workspace(%workspace, %bytes, %needed) : …
+      cf.cond_br %fine, ^bb1, ^bb2
+    ^bb1:
+      %states = memref.view %all[%offset][%n] : memref<?xi8> to memref<?x16xf32>
+      …
+    func.func @f_workspace_bytes(%n: i64) -> i64
+    ```
+  }];
+  let options = [Option<"processor", "processor", "bool", "false", "Kernels of a processor, not of a GPU">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::cf::ControlFlowDialect"];
+}
+
 def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
   let summary = "lower views that make several dynamic dimensions of one";
   let description = [{
@@ -140,13 +177,36 @@ def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
 
     Rejects a kernel whose arguments are not those that `attn-describe-kernels`
     recorded, and one that another function calls. What `attn-plan-workspace` has
-    added for a GPU kernel stays behind the sizes.
+    added for a GPU kernel stays behind the sizes. The kernel of a processor returns an i32, which is 0 here
+    (`attn-check-allocations`).
 
     ```mlir
     // before
     func.func @f(%q: memref<4x8xf32>, …) attributes {attn.arguments = …}
     // after
-    func.func @f(%q: !llvm.ptr, …) attributes {attn.arguments = …}
+    func.func @f(%q: !llvm.ptr, …) -> i32 attributes {attn.arguments = …}
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def CheckAllocationsPass : Pass<"attn-check-allocations", "::mlir::ModuleOp"> {
+  let summary = "have kernels return a code where malloc gives no memory";
+  let description = [{
+    Tests the result of each call of `malloc` in kernels (`attn.arguments`), and in internal functions that only kernels
+    run, by a call or as the body of `attn_parallel_for`. Where it is null, the function frees what it has got and ends,
+    and so do those that run it; the kernel returns ATTN_NO_MEMORY. A function that a kernel calls takes the address of
+    the kernel's status as one more argument; the body of a parallel loop finds it in front of its context.
+
+    Leaves functions of others as they are, and a module that has its checked entries already. Rejects nothing.
+
+    ```mlir
+    // before
+    %m = llvm.call @malloc(%bytes) : (i64) -> !llvm.ptr
+    // after
+    %m = llvm.call @malloc(%bytes) : (i64) -> !llvm.ptr
+    %isNull = llvm.icmp "eq" %m, %null : !llvm.ptr
+    llvm.cond_br %isNull, ^refuse, ^next
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
@@ -158,7 +218,8 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
     For each public function on the LLVM dialect with `attn.arguments`, the description of its buffers, adds `i32
     NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)`. It calls `attn_check_arguments`
     with a constant table of what each argument must be. If that refuses, it returns the code. Otherwise it calls the
-    kernel with the tensors' data pointers and the dynamic sizes.
+    kernel with the tensors' data pointers and the dynamic sizes, and returns its code, with a message where that is not
+    0.
 
     The checked entry of a GPU kernel takes workspace, its bytes and the stream
     before the message, wants tensors on a CUDA device, aligned to 16 bytes

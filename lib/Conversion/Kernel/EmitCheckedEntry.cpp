@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kGetStride = "attn_get_stride",
-                               kCopyMessage = "attn_cuda_copy_message";
+                               kCopyMessage = "attn_cuda_copy_message", kDescribeNoMemory = "attn_describe_no_memory";
 /// Positions in a DLTensor.
 static constexpr int kDataField = 0, kShapeField = 4, kByteOffsetField = 6;
 /// The position of `sizes` in an attn_argument_spec.
@@ -44,7 +44,7 @@ public:
   LogicalResult checkRuntime(LLVM::LLVMFuncOp kernel) {
     if (failed(checkRuntime(kCheckArguments, getCheckType())) || failed(checkRuntime(kGetStride, getStrideType())))
       return failure();
-    return kernel->hasAttr(kCudaEntryAttr) ? checkRuntime(kCopyMessage, getCopyType()) : success();
+    return checkRuntime(getDescribeName(kernel), getDescribeType());
   }
 
   void emit(LLVM::LLVMFuncOp kernel, ArrayRef<KernelArgument> arguments) {
@@ -53,16 +53,20 @@ public:
     bool isCuda = kernel->hasAttr(kCudaEntryAttr);
     LLVM::GlobalOp specs = createSpecs(kernel, arguments, isCuda);
     b.setInsertionPointAfter(kernel);
-    if (isCuda)
+    bool takesWorkspace = isCuda || kernel->hasAttr(kWorkspaceAttr);
+    if (takesWorkspace)
       emitWorkspaceBytes(kernel, arguments, specs);
     b.setInsertionPointAfter(kernel);
 
     // i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)
-    // of a GPU kernel: …, i64 count, void *workspace, i64 bytes, CUstream stream, char *message, i64 size)
+    // of a GPU kernel: …, i64 count, void *workspace, i64 bytes, CUstream stream, char *message, i64 size); one of a
+    // processor that takes a workspace has no stream
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
     SmallVector<Type> types{pointer, i64};
+    if (takesWorkspace)
+      types.append({pointer, i64});
     if (isCuda)
-      types.append({pointer, i64, pointer});
+      types.push_back(pointer);
     types.append({pointer, i64});
     Entry entry = createEntry(getCheckedName(kernel.getName()), i32, types, specs, arguments.size());
     SmallVector<Value> operands;
@@ -73,13 +77,12 @@ public:
     for (auto [i, argument] : llvm::enumerate(arguments))
       for (size_t dim = 0, e = argument.getStrideNames().size(); dim < e; ++dim)
         operands.push_back(getStride(entry.getTensors(), i, dim));
-    if (isCuda)
-      llvm::append_range(operands, entry.first->getArguments().slice(2, 3));
+    llvm::append_range(operands, entry.first->getArguments().drop_front(2).drop_back(2));
     auto call = LLVM::CallOp::create(b, loc, kernel, operands);
-    if (isCuda)
-      returnCode(call.getResult(), entry);
-    else
+    if (call.getNumResults() == 0) // of IR by hand
       LLVM::ReturnOp::create(b, loc, LLVM::ConstantOp::create(b, loc, i32, 0).getResult());
+    else
+      returnCode(call.getResult(), getDescribeName(kernel), entry);
 
     b.setInsertionPointToStart(entry.refuse);
     LLVM::ReturnOp::create(b, loc, entry.code);
@@ -114,12 +117,12 @@ private:
     return entry;
   }
 
-  /// Returns the code of a GPU kernel; where it is not 0, with the launcher's message.
-  void returnCode(Value code, Entry &entry) {
+  /// Returns the code of a kernel; where it is not 0, with the message that `describe` writes.
+  void returnCode(Value code, StringRef describe, Entry &entry) {
     auto function = cast<LLVM::LLVMFuncOp>(entry.first->getParentOp());
     Value zero = LLVM::ConstantOp::create(b, loc, b.getI32Type(), 0);
     Value isFine = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, code, zero);
-    LLVM::LLVMFuncOp copy = declare(kCopyMessage, getCopyType());
+    LLVM::LLVMFuncOp copy = declare(describe, getDescribeType());
     Block *block = b.getInsertionBlock();
     Block *done = b.createBlock(&function.getBody(), function.getBody().end());
     LLVM::ReturnOp::create(b, loc, code);
@@ -158,7 +161,11 @@ private:
     return LLVM::LLVMFunctionType::get(b.getI64Type(), {pointer, b.getI64Type()});
   }
 
-  LLVM::LLVMFunctionType getCopyType() {
+  /// Of the function that says why a kernel has returned a code.
+  static StringRef getDescribeName(LLVM::LLVMFuncOp kernel) {
+    return kernel->hasAttr(kCudaEntryAttr) ? kCopyMessage : kDescribeNoMemory;
+  }
+  LLVM::LLVMFunctionType getDescribeType() {
     return LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {pointer, b.getI64Type()});
   }
 

@@ -2,15 +2,16 @@
 //
 // Before: kernels (functions with attn.arguments) on memrefs. After: the same
 // on plain pointers, the C entry, and an int64 for each dynamic size, then for each
-// stride that the call says; what the entry of a GPU kernel takes beside follows. memref descriptors are built from the
-// shapes inside. Upstream's bare-pointer convention does the same, but not for
-// buffers of no elements. Private functions become internal to the object, which so
-// exports nothing but kernels.
+// stride that the call says; what the entry of a GPU kernel takes beside follows. It returns a code, 0 where nothing
+// else is known. memref descriptors are built from the shapes inside. Upstream's bare-pointer convention does the same,
+// but not for buffers of no elements. Private functions become internal to the object, which so exports nothing but
+// kernels.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn-c/attn.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
@@ -24,8 +25,10 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Workspace, its bytes and the stream, which attn-plan-workspace has added.
-static constexpr size_t kCudaArguments = 3;
+/// Workspace and its bytes, which attn-plan-workspace has added, and of a GPU kernel the stream.
+static size_t countAddedArguments(func::FuncOp kernel) {
+  return kernel->hasAttr(kCudaEntryAttr) ? 3 : kernel->hasAttr(kWorkspaceAttr) ? 2 : 0;
+}
 
 /// The sizes of an argument's dynamic dimensions, of those of the kernel.
 static SmallVector<Value> getDynamicSizes(const KernelArgument &argument, ValueRange sizes) {
@@ -42,9 +45,8 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
       llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<LLVM::LLVMPointerType>))
     return success();
   SmallVector<KernelArgument> arguments = getKernelArguments(kernel);
-  size_t described = arguments.size();
-  bool isCuda = kernel->hasAttr(kCudaEntryAttr);
-  if (kernel.getNumArguments() != described + (isCuda ? kCudaArguments : 0) || kernel.getNumResults() != isCuda)
+  size_t described = arguments.size(), added = countAddedArguments(kernel);
+  if (kernel.getNumArguments() != described + added || kernel.getNumResults() != (added > 0))
     return kernel.emitOpError("expected ")
            << described << " buffers and no results after bufferisation, as attn.arguments says, found "
            << kernel.getNumArguments() << " and " << kernel.getNumResults();
@@ -80,7 +82,12 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
     // All but the descriptor itself reads the memref.
     argument.replaceUsesWithIf(memref, [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
   }
-  kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), kernel.getResultTypes()));
+  if (added == 0) {
+    Operation *end = entry.getTerminator();
+    b.setInsertionPoint(end);
+    end->setOperands(arith::ConstantOp::create(b, kernel.getLoc(), b.getI32IntegerAttr(ATTN_OK)).getResult());
+  }
+  kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), b.getI32Type()));
   return success();
 }
 

@@ -37,6 +37,17 @@ llvm.func @kernel(%m: !llvm.ptr, %s: f64) attributes {attn.arguments = [
   llvm.return
 }
 
+// What a kernel returns is the entry's code, with a message.
+// CHECK-LABEL: llvm.func @coded_checked(
+//       CHECK:   %[[CODE:.*]] = llvm.call @coded()
+//       CHECK:   llvm.icmp "eq" %[[CODE]]
+//       CHECK:   llvm.return %[[CODE]]
+//       CHECK:   llvm.call @attn_describe_no_memory(
+llvm.func @coded() -> i32 attributes {attn.arguments = []} {
+  %code = llvm.mlir.constant(12 : i32) : i32
+  llvm.return %code : i32
+}
+
 // CHECK-NOT: @helper_checked
 llvm.func @helper() {
   llvm.return

@@ -31,7 +31,7 @@ func.func @loop(%x: memref<4xf32>) attributes {
 // A buffer of complex numbers, which no kernel of ours has.
 func.func @complex(%x: memref<4xf32>) attributes {
     attn.arguments = [{name = "x", output = true, type = tensor<4xf32>}]} {
-  // expected-error @below {{expected a contiguous buffer of numbers between launches, found 'memref<4xcomplex<f32>>'}}
+  // expected-error @below {{expected a contiguous buffer of numbers, found 'memref<4xcomplex<f32>>'}}
   %a = memref.alloc() : memref<4xcomplex<f32>>
   return
 }

@@ -1,17 +1,19 @@
 //===- PlanWorkspace.cpp - attn-plan-workspace ----------------------------===//
 //
-// Before: host functions of GPU kernels (functions with attn.arguments on
-// memrefs), with memref.alloc for buffers between launches. After: these buffers
-// are views of a workspace that the caller gives; the function takes workspace,
-// its bytes and the stream after its arguments and returns a code, and
-// NAME_workspace_bytes(sizes…) says how much is needed.
+// Before: kernels (functions with attn.arguments on memrefs) with memref.alloc: host
+// functions of GPU kernels for buffers between launches, kernels of a processor for
+// what a stack does not hold. After: these buffers are views of a workspace that the
+// caller gives; the function takes workspace and its bytes, on a GPU the stream, after
+// its arguments and returns a code, and NAME_workspace_bytes(sizes…) says how much is
+// needed.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Warps/Producer.h"
+#include "attn-c/attn.h"
 #include "attn-c/attn_cuda.h"
+#include "attn-c/attn_runtime.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
@@ -20,6 +22,7 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace attn {
 #define GEN_PASS_DEF_PLANWORKSPACEPASS
@@ -29,21 +32,23 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-static constexpr StringLiteral kCheckWorkspace = "attn_cuda_check_workspace";
-static constexpr int64_t kAlignment = ATTN_CUDA_WORKSPACE_ALIGNMENT;
+static constexpr StringLiteral kCheckWorkspace = "attn_cuda_check_workspace", kEncodeMap = "attn_cuda_encode_map";
 
-static bool isBuffer(Operation *op) { return isa<memref::AllocOp, memref::AllocaOp>(op); }
+/// Kernels of a GPU cannot reach the host's stack.
+static bool isBuffer(Operation *op, bool isCuda) {
+  return isa<memref::AllocOp>(op) || (isCuda && isa<memref::AllocaOp>(op));
+}
 
 /// A tensor map, which attn-specialize-warps lets the host encode on its own stack.
 static bool isOfTensorMap(Operation *op) {
   auto call = dyn_cast<LLVM::CallOp>(op);
-  return isa<LLVM::AllocaOp, LLVM::StoreOp>(op) || (call && call.getCallee() == nvvm::kEncodeMap);
+  return isa<LLVM::AllocaOp, LLVM::StoreOp>(op) || (call && call.getCallee() == kEncodeMap);
 }
 
 /// The host only computes sizes and launches: it cannot touch memory of the device.
 static LogicalResult checkHostOps(func::FuncOp function) {
   WalkResult result = function.walk([&](Operation *op) {
-    bool isFine = op == function || isBuffer(op) || isOfTensorMap(op) ||
+    bool isFine = op == function || isBuffer(op, /*isCuda=*/true) || isOfTensorMap(op) ||
                   isa<gpu::LaunchFuncOp, func::ReturnOp, memref::DeallocOp>(op) ||
                   op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op);
     if (isFine)
@@ -55,15 +60,31 @@ static LogicalResult checkHostOps(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
+/// Each buffer has one place: it must end before its op runs again. Those of a tile are one a thread.
+static LogicalResult checkBuffers(func::FuncOp function) {
+  WalkResult result = function->getParentOfType<ModuleOp>().walk([&](memref::AllocOp op) {
+    auto parent = op->getParentOfType<func::FuncOp>();
+    bool isOfOther = parent != function && parent->hasAttr(kArgumentsAttr);
+    auto isEnd = [&](Operation *user) { return isa<memref::DeallocOp>(user) && user->getBlock() == op->getBlock(); };
+    if (isOfOther ||
+        (parent == function && (!op->getParentOfType<LoopLikeOpInterface>() || llvm::any_of(op->getUsers(), isEnd))))
+      return WalkResult::advance();
+    op.emitOpError("has no place in a workspace of the caller: expected buffers of a whole call, found one of ")
+        << (parent == function ? "a round of a loop" : "each thread") << "; compile it with --workspace=heap";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 
 /// Emits the sizes of a function's buffers at a place where only its arguments, or only the sizes, are known.
 class SizeBuilder {
 public:
   /// With `sizes`, dimensions of arguments are taken from there: one value a dynamic size of the kernel.
-  SizeBuilder(OpBuilder &b, func::FuncOp function, ArrayRef<KernelArgument> arguments,
+  SizeBuilder(OpBuilder &b, func::FuncOp function, int64_t alignment, ArrayRef<KernelArgument> arguments,
               std::optional<ValueRange> sizes = std::nullopt)
-      : b(b), loc(function.getLoc()), arguments(arguments), sizes(sizes) {}
+      : b(b), loc(function.getLoc()), alignment(alignment), arguments(arguments), sizes(sizes) {}
 
   /// The offset of each buffer, and all their bytes.
   FailureOr<Value> build(ArrayRef<Operation *> buffers, SmallVectorImpl<Value> *offsets = nullptr) {
@@ -82,12 +103,12 @@ public:
 private:
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-  /// bytes = round up(product of the sizes * bytes of an element, kAlignment)
+  /// bytes = round up(product of the sizes * bytes of an element, alignment)
   FailureOr<Value> buildBytes(Operation *buffer) {
     auto type = cast<MemRefType>(buffer->getResult(0).getType());
     std::optional<ElementKind> element = getElementKind(type.getElementType());
     if (!type.getLayout().isIdentity() || !element)
-      return buffer->emitOpError("expected a contiguous buffer of numbers between launches, found ") << type;
+      return buffer->emitOpError("expected a contiguous buffer of numbers, found ") << type;
     int64_t known = getElementInfo(*element).bytes;
     for (int64_t size : type.getShape())
       known *= ShapedType::isDynamic(size) ? 1 : size;
@@ -99,9 +120,9 @@ private:
       bytes = arith::MulIOp::create(b, loc, bytes, *size);
     }
     if (type.hasStaticShape())
-      return constant(llvm::alignTo(known, kAlignment));
-    Value up = arith::AddIOp::create(b, loc, bytes, constant(kAlignment - 1));
-    return arith::AndIOp::create(b, loc, up, constant(-kAlignment)).getResult();
+      return constant(llvm::alignTo(known, alignment));
+    Value up = arith::AddIOp::create(b, loc, bytes, constant(alignment - 1));
+    return arith::AndIOp::create(b, loc, up, constant(-alignment)).getResult();
   }
 
   /// The value here: ops that read no memory are made again, dimensions of arguments are looked up.
@@ -155,6 +176,7 @@ private:
 
   OpBuilder &b;
   Location loc;
+  int64_t alignment;
   ArrayRef<KernelArgument> arguments;
   std::optional<ValueRange> sizes;
   IRMapping mapping;
@@ -162,16 +184,18 @@ private:
 
 class WorkspacePlan {
 public:
-  explicit WorkspacePlan(func::FuncOp function)
-      : function(function), loc(function.getLoc()), b(function.getContext()), arguments(getKernelArguments(function)) {
+  WorkspacePlan(func::FuncOp function, bool isCuda)
+      : function(function), loc(function.getLoc()), b(function.getContext()), isCuda(isCuda),
+        alignment(isCuda ? ATTN_CUDA_WORKSPACE_ALIGNMENT : ATTN_WORKSPACE_ALIGNMENT),
+        arguments(getKernelArguments(function)) {
     function.walk([&](Operation *op) {
-      if (isBuffer(op))
+      if (isBuffer(op, isCuda))
         buffers.push_back(op);
     });
   }
 
   LogicalResult run() {
-    if (failed(checkHostOps(function)) || failed(createBytesFunction()))
+    if (failed(isCuda ? checkHostOps(function) : checkBuffers(function)) || failed(createBytesFunction()))
       return failure();
     addArguments();
     if (!buffers.empty() && failed(placeBuffers()))
@@ -179,7 +203,7 @@ public:
     function.walk([](memref::DeallocOp op) { op.erase(); });
     for (Operation *buffer : buffers)
       buffer->erase();
-    function->setAttr(kCudaEntryAttr, b.getUnitAttr());
+    function->setAttr(isCuda ? kCudaEntryAttr : kWorkspaceAttr, b.getUnitAttr());
     return success();
   }
 
@@ -192,7 +216,8 @@ private:
                                               b.getFunctionType(types, {b.getI64Type()}));
     Block *block = bytesFunction.addEntryBlock();
     b.setInsertionPointToStart(block);
-    FailureOr<Value> total = SizeBuilder(b, function, arguments, ValueRange(block->getArguments())).build(buffers);
+    FailureOr<Value> total =
+        SizeBuilder(b, function, alignment, arguments, ValueRange(block->getArguments())).build(buffers);
     if (failed(total))
       return failure();
     Value result = arith::IndexCastOp::create(b, loc, b.getI64Type(), *total);
@@ -200,13 +225,14 @@ private:
     return success();
   }
 
-  /// (…) → (…, workspace, bytes, stream) -> i32, which returns 0.
+  /// (…) → (…, workspace, bytes, stream) -> i32, which returns 0. A processor has no stream.
   void addArguments() {
     Block &entry = function.getBody().front();
     Type pointer = LLVM::LLVMPointerType::get(b.getContext());
     workspace = entry.addArgument(pointer, loc);
     workspaceBytes = entry.addArgument(b.getI64Type(), loc);
-    entry.addArgument(pointer, loc);
+    if (isCuda)
+      entry.addArgument(pointer, loc);
     auto terminator = cast<func::ReturnOp>(entry.getTerminator());
     b.setInsertionPoint(terminator);
     Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
@@ -235,12 +261,13 @@ private:
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
     SmallVector<Value> offsets;
-    FailureOr<Value> total = SizeBuilder(b, function, arguments).build(buffers, &offsets);
+    FailureOr<Value> total = SizeBuilder(b, function, alignment, arguments).build(buffers, &offsets);
     if (failed(total))
       return failure();
     Value needed = arith::IndexCastOp::create(b, loc, b.getI64Type(), *total);
     Value code =
-        LLVM::CallOp::create(b, loc, declareCheck(), ValueRange{workspace, workspaceBytes, needed}).getResult();
+        isCuda ? LLVM::CallOp::create(b, loc, declareCheck(), ValueRange{workspace, workspaceBytes, needed}).getResult()
+               : checkWorkspace(needed);
     Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
     Value isFine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, code, zero);
     Block *body = entry->splitBlock(b.getInsertionPoint());
@@ -260,6 +287,19 @@ private:
     return success();
   }
 
+  /// ATTN_NO_MEMORY where the workspace is too small, or its address no multiple of the alignment.
+  Value checkWorkspace(Value needed) {
+    auto number = [&](Type type, int64_t value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+    };
+    Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), workspace);
+    Value rest = arith::AndIOp::create(b, loc, address, number(b.getI64Type(), alignment - 1));
+    Value isSmall = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, workspaceBytes, needed);
+    Value isOff = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, number(b.getI64Type(), 0));
+    return arith::SelectOp::create(b, loc, arith::OrIOp::create(b, loc, isSmall, isOff),
+                                   number(b.getI32Type(), ATTN_NO_MEMORY), number(b.getI32Type(), ATTN_OK));
+  }
+
   LLVM::LLVMFuncOp declareCheck() {
     auto module = function->getParentOfType<ModuleOp>();
     if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(kCheckWorkspace))
@@ -274,16 +314,20 @@ private:
   func::FuncOp function;
   Location loc;
   OpBuilder b;
+  bool isCuda;
+  int64_t alignment;
   SmallVector<KernelArgument> arguments;
   SmallVector<Operation *> buffers;
   Value workspace, workspaceBytes;
 };
 
 struct PlanWorkspacePass : public attn::impl::PlanWorkspacePassBase<PlanWorkspacePass> {
+  using Base::Base;
+
   void runOnOperation() override {
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (function->hasAttr(kArgumentsAttr) && !function->hasAttr(kCudaEntryAttr) &&
-          failed(WorkspacePlan(function).run()))
+          !function->hasAttr(kWorkspaceAttr) && failed(WorkspacePlan(function, /*isCuda=*/!processor).run()))
         return signalPassFailure();
   }
 };
