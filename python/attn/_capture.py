@@ -220,7 +220,7 @@ def capture(array: Tensor, name: str = "") -> Captured | Traced:
     if is_known:
         view = _tensor.as_array(what, values).view(Captured)
     else:
-        view = (_tensor.stand_in(given) if device is None else _cuda.stand_in(what, array, device)).view(Captured)
+        view = _stand_in(what, array, device).view(Captured)
         view.tensor = array if given is None else given
     view.name, view.requires_grad = name or view.name, requires_gradient(given)
     if tensors is not None:
@@ -228,6 +228,12 @@ def capture(array: Tensor, name: str = "") -> Captured | Traced:
         is_mixed = other is MIXED or requires_gradient(other) != view.requires_grad
         tensors[place(view)] = MIXED if is_mixed else given
     return view
+
+
+def _stand_in(what: str, array: Any, device: Any) -> Array:
+    if device is not None:
+        return _cuda.stand_in(what, array, device)
+    return _tensor.without_values(tuple(array.shape), _tensor.dtype(_subclasses.element_of(array.dtype)))
 
 
 def requires_gradient(tensor: Any) -> bool:

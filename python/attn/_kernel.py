@@ -177,10 +177,9 @@ class Kernel:
         results: tuple[Any, ...]
         if out is None:
             shapes = self.new_shapes(arrays)
-            results = tuple(
-                _tensor.new(x["dtype"], shape, model) for x, shape in zip(self.outputs, shapes, strict=True)
-            )
-            targets = [_tensor.as_array("result", x) for x in results]
+            forms = zip(self.outputs, shapes, strict=True)
+            made = [_tensor.new(x["dtype"], shape, model) for x, shape in forms]
+            targets = [target for target, _ in made]
         else:
             results = tuple(out) if isinstance(out, tuple | list) else (out,)
             _check_count(self._names[1], len(results))
@@ -190,7 +189,7 @@ class Kernel:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
         if out is None:
-            results = tuple(_tensor.like(x, model) if isinstance(x, np.ndarray) else x for x in results)
+            results = tuple(_tensor.like(x, model) if result is None else result for x, result in made)
         else:
             _tensor.count_writes(results)
         return results[0] if len(results) == 1 else results

@@ -6,6 +6,7 @@ them. One with `__torch_dispatch__` is asked by PyTorch when an operator takes i
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -59,11 +60,22 @@ def _is_dispatched(kind: Any) -> bool:
     return kind.__torch_dispatch__ is not sys.modules["torch"].Tensor.__torch_dispatch__
 
 
+def is_known(tensor: Any) -> bool:
+    """Whether a tensor has values: vmap has some for each entry, a class with `__torch_dispatch__` has its own."""
+    is_wrapped = sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return not (is_wrapped or _is_dispatched(type(tensor)))
+
+
+@functools.cache
+def element_of(dtype: Any) -> str:
+    """The name of a type of PyTorch, as NumPy has it."""
+    return str(dtype).removeprefix("torch.")
+
+
 def recorded(name: str, tensor: Any) -> tuple[Any, Any]:
     """A tensor as a graph of gradients has it, and one with its values; None where they are not known.
 
-    Transforms of torch.func wrap tensors, once for each transform around; vmap has values for each entry. A class with
-    `__torch_dispatch__` has its own.
+    Transforms of torch.func wrap tensors, once for each transform around.
 
     Raises:
       TypeError: as `check`.
@@ -73,7 +85,7 @@ def recorded(name: str, tensor: Any) -> tuple[Any, Any]:
     given, functorch = tensor if torch.is_grad_enabled() else tensor.detach(), torch._C._functorch
     while functorch.is_gradtrackingtensor(tensor):
         tensor = functorch.get_unwrapped(tensor)
-    if functorch.is_functorch_wrapped_tensor(tensor) or _is_dispatched(type(tensor)):
+    if not is_known(tensor):
         return given, None
     with torch._C._DisableFuncTorch():  # which would wrap what is detached
         return given, tensor.detach()

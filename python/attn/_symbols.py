@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from attn import _tensor, _wide
+from attn import _subclasses, _tensor, _wide
 from attn._range import Range, wrapped
 
 INDEX, FLOAT, BOOL = "index", "float", "bool"
@@ -50,7 +50,8 @@ def lift(value: Any) -> Symbol:
     if shape == () and hasattr(value, "element"):
         return lift(value.element(()))
     if shape == () and hasattr(value, "item"):  # of torch and JAX
-        is_read = getattr(value, "requires_grad", False) or _tensor.has_no_value(value)
+        is_read = getattr(value, "requires_grad", False) or _tensor.is_tracer(value)
+        is_read = is_read or (_tensor.is_torch(value) and not _subclasses.is_known(value))
         return lift(READ[0](value).element(()) if is_read else value.item())
     found = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}; index it to one element"
     raise TypeError(f"expected a traced value or a number, found {found}")

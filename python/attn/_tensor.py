@@ -72,26 +72,34 @@ def _of_torch(name: str, tensor: Any) -> Array:
     Raises:
       TypeError: its memory is not on the CPU, not what its elements are, or its gradient would be lost.
     """
-    _subclasses.check(name, tensor)
+    torch = sys.modules["torch"]
+    if type(tensor) is not torch.Tensor:
+        _subclasses.check(name, tensor)
     if not tensor.is_cpu:
         is_cuda = str(tensor.device).startswith("cuda")
         advice = f"{WRITE_TARGET}, or attn.torch.sdpa, or {name}.cpu()" if is_cuda else f"write {name}.cpu()"
         raise TypeError(f"expected {name} in CPU memory, found a tensor on {tensor.device}; {advice}")
-    tensor = without_gradient(name, tensor)
+    if tensor.requires_grad:
+        tensor = without_gradient(name, tensor)
     if tensor.is_neg():
         raise TypeError(f"expected {name} to be a tensor without the negative bit; write tensor.resolve_neg()")
-    torch, element = sys.modules["torch"], str(tensor.dtype).removeprefix("torch.")
-    carrier = CARRIERS.get(element)
     try:
         if not tensor.data_ptr() and tensor.numel():
             raise TypeError("one without memory, as after untyped_storage().resize_(0)")
-        if carrier is not None:
-            with torch._C._DisableFuncTorch():  # whose transforms would wrap the view
-                tensor = tensor.view(getattr(torch, carrier))
-        array: Array = np.from_dlpack(_Capsule(torch._C._to_dlpack_versioned(tensor)))
+        return _view(torch, tensor)
     except EXPORT_ERRORS as error:
+        _subclasses.check(name, tensor)
         raise TypeError(f"expected {name} to be a dense CPU tensor, found: {error}") from error
-    return array if carrier is None else array.view(dtype(element))
+
+
+def _view(torch: Any, tensor: Any) -> Array:
+    """A NumPy view of a tensor that has CPU memory."""
+    name = _subclasses.element_of(tensor.dtype)
+    if name in CARRIERS:
+        with torch._C._DisableFuncTorch():  # whose transforms would wrap the integers
+            tensor = tensor.view(getattr(torch, CARRIERS[name]))
+    array: Array = np.from_dlpack(_Capsule(torch._C._to_dlpack_versioned(tensor)))
+    return array.view(dtype(name)) if name in CARRIERS else array
 
 
 def without_gradient(name: str, value: Any) -> Any:
@@ -121,13 +129,6 @@ def is_tracer(value: Any) -> bool:
     """Whether this is what JAX calls functions with to trace them."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, jax.core.Tracer)
-
-
-def has_no_value(value: Any) -> bool:
-    """Whether another library has it while it traces or transforms a function: JAX, or torch.func."""
-    if not is_torch(value):
-        return is_tracer(value)
-    return bool(sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(value))
 
 
 def refuse_tracer(name: str, value: Any) -> None:
@@ -163,6 +164,8 @@ class _Capsule:
 
     It is the consumer's own: to call its elements integers of their size changes nothing for who made it.
     """
+
+    __slots__ = ("_capsule",)
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -224,19 +227,16 @@ def without_values(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     return np.broadcast_to(np.empty((), dtype), shape)
 
 
-def stand_in(tensor: Any) -> Array:
-    """`without_values` of a tensor of PyTorch."""
-    return without_values(tuple(tensor.shape), dtype(str(tensor.dtype).removeprefix("torch.")))
-
-
-def new(element: str, shape: list[int], model: Any) -> Any:
-    """A result before it is computed: by PyTorch's allocator beside its tensors, otherwise by NumPy's.
+def new(element: str, shape: list[int], model: Any) -> tuple[Array, Any]:
+    """The memory of a result, and the result where it is there before it is computed, a tensor like `model`.
 
     PyTorch resizes no storage that another library has allocated, as those who drop activations ask it to.
     """
     if not is_torch(model):
-        return np.empty(shape, dtype(element))
-    return model.new_empty(shape, dtype=getattr(sys.modules["torch"], element), requires_grad=False)
+        return np.empty(shape, dtype(element)), None
+    torch = sys.modules["torch"]
+    result = torch.empty(shape, dtype=getattr(torch, element), device=model.device)
+    return _view(torch, result), result
 
 
 def like(result: Array, model: Any) -> Any:

@@ -1,5 +1,6 @@
 """Tensors at the border: NumPy, DLPack and torch in and out, what is copied and what is refused."""
 
+import contextlib
 import ctypes
 import sys
 import tracemalloc
@@ -99,13 +100,15 @@ class Tensor(Exporter):
         result.is_detached = True
         return result
 
-    def numpy(self):
-        """A view of the memory, of types that NumPy has."""
-        if self.requires_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+    def data_ptr(self):
+        """The address."""
+        return self.array.ctypes.data
+
+    def to_dlpack(self):
+        """A capsule of types that DLPack has."""
         if isinstance(self.dtype, str):
-            raise TypeError(f"Got unsupported ScalarType {self.dtype}")
-        return self.array
+            raise RuntimeError("Unsupported dtype in DLTensor.")
+        return self.array.__dlpack__(max_version=(1, 0))
 
     def view(self, dtype):
         """The same memory as another type."""
@@ -114,7 +117,10 @@ class Tensor(Exporter):
 
 @pytest.fixture
 def torch(monkeypatch):
-    module = types.SimpleNamespace(Tensor=Tensor, from_numpy=Tensor, bfloat16="bfloat16", int16=np.int16, int8=np.int8)
+    names = {"bfloat16": "bfloat16", "float32": np.float32, "int16": np.int16, "int8": np.int8}
+    module = types.SimpleNamespace(Tensor=Tensor, from_numpy=Tensor, **names)
+    module.empty = lambda shape, dtype, device: Tensor(np.empty(shape, dtype))
+    module._C = types.SimpleNamespace(_to_dlpack_versioned=Tensor.to_dlpack, _DisableFuncTorch=contextlib.nullcontext)
     module.is_grad_enabled = lambda: True
     monkeypatch.setitem(sys.modules, "torch", module)
     return module
