@@ -6,7 +6,7 @@
   scripts/matrix.py --with=grad --count=1000   only lines that have another level of the axis grad than its first
   scripts/matrix.py --target=sapphirerapids --emulator=FILE.so   what this processor lacks is emulated
   scripts/matrix.py --target=neoverse-v2 --runner=build/arm/runner   another architecture, under qemu-user
-  scripts/matrix.py --target=sm_80 --count=500   lines for GPUs, compiled to PTX: each has a kernel, or is refused by name
+  scripts/matrix.py --target=sm_80 --count=500   lines for GPUs, compiled only: each has a kernel, or is refused by name
 
 A case is one level of each axis of scripts/matrix_cases.py. The first cases are chosen so that each pair of levels that
 the parser accepts together is in one of them at least; the others are random. One case in REFUSED_EVERY breaks a rule
@@ -94,7 +94,7 @@ class Runner:
 
     def run(self, case: Levels, seed: int) -> Result:
         """Runs one line with inputs of this seed."""
-        options = ["--emit=ptx", "-o", os.devnull]
+        options = ["--emit=obj", "-o", os.devnull]  # gradients have several kernels, a text each
         if not self.compiles:
             options = ["run", "--check", f"--seed={seed}", print_sizes(case)]
         options += ["--problem=" + print_problem(case), *self.options]

@@ -53,7 +53,7 @@ AXES: dict[str, tuple[str, ...]] = {
 }
 # Levels of lines for GPUs: sizes around tiles, and what has kernels there for the most part.
 GPU_AXES: dict[str, tuple[str, ...]] = {
-    "size": ("64x64", "5x7", "1x203", "17x1", "7x0", "16x16", "32x64", "33x31", "64x203", "128x64", "64x1024", "1x1600"),
+    "size": ("64x64", "1x203", "17x1", "7x0", "16x16", "32x64", "33x31", "64x203", "128x64", "64x1024", "1x1600"),
     "d": ("64", "8", "32", "59", "80", "96", "128", "192", "256", "304", "512", "576"),
     "dv": ("", "16", "64", "72", "128", "256", "320", "512", "600"),
     "element": ("bf16", "f16", "f32"),

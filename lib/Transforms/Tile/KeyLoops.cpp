@@ -148,6 +148,9 @@ ColumnRanges attn::getKeyColumns(OpBuilder &b, const TileShape &s, const TilePos
 TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
                          ValueRange query, TileState state) {
   Location loc = s.step.getLoc();
+  // Where sequences of no rows begin is known at run time alone.
+  if (isConstantIntValue(s.domainSizes[s.keyPos()], 0))
+    return state;
   ColumnRanges ranges = getKeyColumns(b, s, at);
   Value &lower = ranges.lower, &upper = ranges.upper;
   // A tile behind the rows of its sequence visits no keys.

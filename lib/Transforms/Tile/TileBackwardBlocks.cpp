@@ -128,8 +128,11 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
   for (StringRef name : {"query", "key", "value", "dout"})
     if (Value tile = rows.lookup(name))
       addTile(name, tile);
-    else if (name == "value" && !s.hasQueryRows())
-      addSlice(name); // of P alone, which does not read it
+    else if (name == "value" && !s.hasQueryRows()) // of P alone, which does not read it, but asks for the type of K
+      if (getElementTypeOrSelf(s.getOperand(name).getType()) == s.rowType)
+        addSlice(name);
+      else
+        addTile(name, createSpace(b, s, s.tileRows, name, s.rowType));
     else
       addTile(name, packRows(b, s, at, name, s.columnPos(), s.schedule.getKeyTile(), /*asFew=*/true));
   for (StringRef name : {"lse", "delta", "log_sum", "bias", "mask"})

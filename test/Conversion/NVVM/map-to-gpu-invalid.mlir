@@ -139,3 +139,33 @@ func.func @size_of_memory(%q: !q, %k: !q, %acc: !a, %max: memref<16xf32>, %sum: 
   }
   return
 }
+
+// -----
+
+#q = affine_map<(i, j, d, n) -> (i, d)>
+#k = affine_map<(i, j, d, n) -> (j, d)>
+#v = affine_map<(i, j, d, n) -> (j, n)>
+#o = affine_map<(i, j, d, n) -> (i, n)>
+#r = affine_map<(i, j, d, n) -> (i)>
+#tile = affine_map<(i, d) -> (i, d)>
+#row = affine_map<(i, d) -> (i)>
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+!q = memref<16x32xbf16>
+!a = memref<16x32xf32>
+!r = memref<16xf32>
+
+// Two attentions of one tile read the rows of Q that the first one overwrites: the second kernel cannot copy them again.
+func.func @overwritten(%q: !q, %k: !q, %v: !q, %o: !q, %acc: !a, %max: !r, %sum: !r) {
+  %tile = memref.alloc() : !q
+  // expected-error @below {{expected the rows that two attentions read to stay as they are, found them overwritten between the two; write what is between into another tensor}}
+  attn.pack ins(%q : !q) outs(%tile : !q) {maps = [#tile, #tile]}
+  attn.init_state outs(%acc, %max, %sum : !a, !r, !r) {maps = [#tile, #row, #row]}
+  attn.online_step ins(%tile, %k, %v : !q, !q, !q) outs(%acc, %max, %sum : !a, !r, !r)
+      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  attn.finalize ins(%acc, %max, %sum : !a, !r, !r) outs(%q : !q) {maps = [#tile, #row, #row, #tile]}
+  attn.init_state outs(%acc, %max, %sum : !a, !r, !r) {maps = [#tile, #row, #row]}
+  attn.online_step ins(%tile, %v, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, !r, !r)
+      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  attn.finalize ins(%acc, %max, %sum : !a, !r, !r) outs(%o : !q) {maps = [#tile, #row, #row, #tile]}
+  return
+}

@@ -68,8 +68,6 @@ public:
       return failure();
     if (isInSharedMemory(steps.front().scores.getLhs()))
       return success();
-    if (failed(separateRows(steps)))
-      return failure();
     for (ProductOp product : {steps.front().scores, steps.front().weights})
       if (product && failed(placeRows(product)))
         return failure();
@@ -106,19 +104,6 @@ private:
       if (auto pack = dyn_cast<PackOp>(before); pack && getRoot(pack.getOutput()) == tile)
         return pack;
     return {};
-  }
-
-  /// Operands of rows have a tile each; columns share them.
-  LogicalResult separateRows(ArrayRef<GradientStep> steps) {
-    SmallVector<TileUse> uses;
-    for (GradientStep step : steps) {
-      uses.append({{&step.scores.getLhsMutable(), /*tile=*/0}, {&step.scores.getRhsMutable(), /*tile=*/1}});
-      if (step.weights)
-        uses.append({{&step.weights.getLhsMutable(), /*tile=*/2}, {&step.weights.getRhsMutable(), /*tile=*/1}});
-      for (ProductOp sum : step.sums)
-        uses.push_back({&sum.getRhsMutable(), /*tile=*/1});
-    }
-    return separateBuffers(b, uses);
   }
 
   LogicalResult placeRows(ProductOp product) {
