@@ -70,7 +70,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(
       triple, target.cpu, target.features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
   if (!machine)
-    return createStringError("LLVM refuses the target '" + target.name + "'");
+    return createStringError("LLVM refuses the target '" + target.describe() + "'");
   return machine;
 }
 

@@ -124,7 +124,7 @@ static std::vector<Part> compileParts(ArrayRef<BundleSource> sources, ArrayRef<V
       if (options.onProgress) {
         const BundleSource &source = sources[i / variants.size()];
         std::string name = source.problem.empty() ? source.name : source.problem;
-        options.onProgress(++done, parts.size(), name + " for " + variants[variant].target.name);
+        options.onProgress(++done, parts.size(), name + " for " + variants[variant].target.describe());
       }
     });
   pool.wait();
@@ -144,7 +144,7 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
   if (const TargetInfo &target = variants.front().target; !target.gpu && !Triple(target.triple).isOSBinFormatELF())
     return createStringError("expected Linux as the system of an object for several targets or of a library, which are "
                              "merged as ELF, found '" +
-                             target.name + "'; compile each kernel for one target by a call of its own");
+                             target.describe() + "'; compile each kernel for one target by a call of its own");
   std::vector<Part> parts = compileParts(sources, variants, options);
   Bundle bundle;
   std::vector<std::string> objects, entries;
@@ -153,7 +153,7 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
     diagnostics << part.diagnostics;
     if (!part.isFine)
       return createStringError(
-          "compilation failed for target " + variants[i % variants.size()].target.name +
+          "compilation failed for target " + variants[i % variants.size()].target.describe() +
           (options.library.empty() ? std::string() : " of problem '" + sources[i / variants.size()].problem + "'"));
     objects.push_back(std::move(part.object));
     for (Kernel &kernel : part.kernels)

@@ -14,7 +14,11 @@ namespace attn {
 
 static void writeTargetNames(raw_ostream &os, ArrayRef<Variant> variants) {
   os << "/* Every kernel of this object is there for ";
-  interleaveComma(variants, os, [&](const Variant &variant) { os << '"' << variant.target.name << '"'; });
+  interleaveComma(variants, os, [&](const Variant &variant) {
+    // "host" (znver5): the name that use_target takes, and what it was.
+    const std::string &name = variant.target.name;
+    os << '"' << name << '"' << variant.target.describe().substr(name.size());
+  });
 }
 
 /// Of GPUs, there is nothing to choose.

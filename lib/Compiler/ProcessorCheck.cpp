@@ -104,6 +104,7 @@ static void requestTilesAtStart(Module &module) {
 
 Error addProcessorCheck(Module &module, const TargetInfo &target, ArrayRef<Kernel> kernels) {
   Variant variant = createVariant(target);
+  variant.target.name = target.describe(); // what it needs is read on another machine
   auto hasEntry = [&](const Kernel &kernel) { return module.getFunction(getCheckedName(kernel.name)) != nullptr; };
   bool isNeeded = llvm::any_of(variant.features, [](uint64_t word) { return word != 0; });
   if (target.gpu || !isNeeded || llvm::none_of(kernels, hasEntry))

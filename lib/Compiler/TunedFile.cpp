@@ -144,7 +144,7 @@ Error TunedFile::checkTarget(const TargetInfo &target) const {
     return createStringError("'" + fileName + "': expected schedules for the processor " + target.cpu + " of target " +
                              target.name + ", found those for " + cpu + again());
   if (features != target.features)
-    return createStringError("'" + fileName + "': expected schedules for the features of target " + target.name +
+    return createStringError("'" + fileName + "': expected schedules for the features of target " + target.describe() +
                              ", found " + getDifference(features, target.features) + " instead of " +
                              getDifference(target.features, features) + again());
   return Error::success();

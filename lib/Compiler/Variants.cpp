@@ -152,14 +152,15 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
     Variant variant = createVariant(std::move(*target));
     for (const Variant &other : variants)
       if (other.target.gpu.has_value() != variant.target.gpu.has_value())
-        return createStringError("expected processors or GPUs alone in a list of targets, found '" + other.target.name +
-                                 "' and '" + name + "'; compile GPU kernels by a call of their own");
+        return createStringError("expected processors or GPUs alone in a list of targets, found '" +
+                                 other.target.describe() + "' and '" + name +
+                                 "'; compile GPU kernels by a call of their own");
       else if (!variant.target.gpu && Triple(other.target.triple) != Triple(variant.target.triple))
-        return createStringError("expected targets of one architecture in a list, found '" + other.target.name +
+        return createStringError("expected targets of one architecture in a list, found '" + other.target.describe() +
                                  "' and '" + name + "'; compile each architecture by a call of its own");
       else if ((!variant.target.gpu && other.features == variant.features) || other.suffix == variant.suffix)
-        return createStringError("expected targets of different features, found '" + other.target.name + "' and '" +
-                                 name + "'; leave one out");
+        return createStringError("expected targets of different features, found '" + other.target.describe() +
+                                 "' and '" + name + "'; leave one out");
     auto isBetter = [](const Variant &a, const Variant &b) { return getRank(a) < getRank(b); };
     variants.insert(llvm::upper_bound(variants, variant, isBetter), std::move(variant));
   }

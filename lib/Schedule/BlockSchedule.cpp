@@ -139,7 +139,7 @@ LogicalResult attn::verifyGpuOp(Operation *op, int64_t largestValue) {
 LogicalResult BlockAttr::verifyTarget(Operation *op, Type sum, const TargetInfo &target) const {
   if (!target.gpu)
     return op->emitOpError("schedule: expected one of a processor on target ")
-           << target.name << ", found " << *this << "; write #attn.prefill<…>, or compile for a GPU";
+           << target.describe() << ", found " << *this << "; write #attn.prefill<…>, or compile for a GPU";
   if (getWarps() > kMaxWarps)
     return op->emitOpError("schedule: expected warps from 1 to ")
            << kMaxWarps << " on target " << target.name << ", found " << getWarps() << "; write warps = 4";

@@ -109,13 +109,13 @@ static LogicalResult verifyStack(Operation *op, ScheduleAttr schedule, int64_t r
 LogicalResult attn::verifyCPUTarget(Operation *op, ScheduleAttr schedule, Type sum, const TargetInfo &target) {
   if (target.gpu)
     return op->emitOpError("schedule: expected one of a block of warps on target ")
-           << target.name << ", found " << schedule << "; write #attn.block<…>";
+           << target.describe() << ", found " << schedule << "; write #attn.block<…>";
   if (failed(verifyInstruction(op, schedule.getInfo(), sum, target)))
     return failure();
   int64_t lanes = target.getLanes(sum.getIntOrFloatBitWidth());
   if (schedule.getLanes() != lanes)
     return op->emitOpError("schedule: expected lanes to be ")
-           << lanes << ", those of a vector of " << sum << " on target " << target.name << ", found "
+           << lanes << ", those of a vector of " << sum << " on target " << target.describe() << ", found "
            << schedule.getLanes() << "; write lanes = " << lanes;
   return success();
 }

@@ -190,6 +190,6 @@ LogicalResult attn::verifyInstruction(Operation *op, const InstructionInfo &info
     return success();
   return op->emitOpError("schedule: expected instruction = ")
          << stringifyInstruction(info.instruction) << " only on targets that have it, with sums of 'f32', found "
-         << target.name << " and " << sum
+         << target.describe() << " and " << sum
          << "; write instruction = " << (isGpu(target) && info.takesNarrow ? "mma" : "fma");
 }

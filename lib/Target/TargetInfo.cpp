@@ -145,6 +145,8 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
   return target;
 }
 
+std::string TargetInfo::describe() const { return name == "host" ? name + " (" + cpu + ")" : name; }
+
 bool TargetInfo::isArm() const { return Triple(triple).isAArch64(); }
 
 std::string TargetInfo::getLowestName() const { return isArm() ? triple : "x86-64"; }

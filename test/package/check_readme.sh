@@ -39,3 +39,11 @@ if ! [[ -s built.txt && -z $left_out ]]; then
   printf 'error: expected attn_product to build all that is installed, found it without\n%s\n' "$left_out" >&2
   exit 1
 fi
+
+# Of a build that lacks a part, nothing is installed.
+sed 's|set(files "|&missing.a;|' build/release/cmake_install.cmake >incomplete.cmake
+if cmake -DCMAKE_INSTALL_PREFIX="$folder/half" -P incomplete.cmake >incomplete.txt 2>&1 || [[ -e half ]]; then
+  echo "error: expected cmake --install of a build without missing.a to end before it copies anything, found half" >&2
+  exit 1
+fi
+grep -F 'expected missing.a, found none' incomplete.txt

@@ -1,6 +1,7 @@
 """The checked entry of an object for one target names the features that the processor lacks, before it runs any."""
 
 import ctypes
+import re
 import subprocess
 
 import pytest
@@ -42,3 +43,8 @@ def test_the_host_is_fine(tmp_path):
     code, message = call(tmp_path, "host")
     assert code == WRONG_COUNT
     assert message.startswith("expected an array of 4 arguments")
+
+
+def test_the_host_is_named_where_another_processor_refuses_it(tmp_path):
+    call(tmp_path, "host")
+    assert re.search(rb"\0host \([\w-]+\)\0", (tmp_path / "kernel.so").read_bytes())

@@ -49,10 +49,10 @@ static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit, St
 static Error checkEmit(const TargetInfo &target, EmitKind emit) {
   bool isGpuCode = emit == EmitKind::Ptx || emit == EmitKind::Cubin;
   if (isGpuCode && !target.gpu)
-    return createStringError("expected a GPU as target of --emit=ptx and --emit=cubin, found '" + target.name +
+    return createStringError("expected a GPU as target of --emit=ptx and --emit=cubin, found '" + target.describe() +
                              "'; write --target=sm_80, or --emit=asm or --emit=obj");
   if (emit == EmitKind::Assembly && target.gpu)
-    return createStringError("expected a processor as target of --emit=asm, found '" + target.name +
+    return createStringError("expected a processor as target of --emit=asm, found '" + target.describe() +
                              "'; write --emit=ptx");
   return Error::success();
 }
@@ -122,7 +122,8 @@ int driver::compile(const CompileCommand &command) {
   if (!bytes)
     return reportError(bytes.takeError());
 
-  std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
+  std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(),
+                                   (*compiler)->getTarget().describe(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
   return writeFiles(
       {{command.output.empty() ? "-" : command.output, *bytes}, {command.header, header}, {command.manifest, manifest}},

@@ -93,11 +93,11 @@ int driver::compileBundle(const BundleCommand &command) {
       return reportError(library.takeError());
     bundle->object = std::move(*library);
   }
-  CompileOptions options = command.options.compile;
-  options.target = command.targets;
+  std::string targets = join(map_range(*variants, [](const Variant &x) { return x.target.describe(); }), ",");
   std::string entries = writeBundleEntries(bundle->kernels, *variants, command.options.library);
   return writeFiles({{command.output, bundle->object},
-                     {command.header, writeHeader(getGuard(command.header), bundle->kernels, options, entries)},
+                     {command.header, writeHeader(getGuard(command.header), bundle->kernels, targets,
+                                                  command.options.compile, entries)},
                      {command.manifest, writeBundleManifest(bundle->kernels, *variants, command.options)}},
                     command.source ? command.source->file : command.problemFile);
 }

@@ -197,9 +197,10 @@ private:
   std::vector<Kernel> kernels;
 };
 
-/// The C header of the kernels: what each argument is, and both entries; then `more`. C11 and C++17.
-std::string writeHeader(llvm::StringRef guard, llvm::ArrayRef<Kernel> kernels, const CompileOptions &options,
-                        llvm::StringRef more = "");
+/// The C header of the kernels for a target as it describes itself, or several of them: what each argument is, and both
+/// entries; then `more`. C11 and C++17.
+std::string writeHeader(llvm::StringRef guard, llvm::ArrayRef<Kernel> kernels, llvm::StringRef target,
+                        const CompileOptions &options, llvm::StringRef more = "");
 
 /// The manifest as JSON.
 std::string writeManifest(llvm::ArrayRef<Kernel> kernels, const TargetInfo &target, const CompileOptions &options);

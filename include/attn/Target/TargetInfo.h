@@ -97,6 +97,9 @@ struct TargetInfo {
   /// are known.
   static llvm::Expected<TargetInfo> get(llvm::StringRef name);
 
+  /// For those who read the name on another machine: "host (znver5)", any other name as it is.
+  std::string describe() const;
+
   bool isArm() const;
   /// The target whose code every processor of the architecture and system of this one runs.
   std::string getLowestName() const;
