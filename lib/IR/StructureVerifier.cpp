@@ -250,12 +250,13 @@ LogicalResult attn::verifyAttributes(Operation *op) {
       continue;
     InFlightDiagnostic diag = op->emitOpError("expected only attributes that ")
                               << op->getName() << " has, found '" << name << "'; ";
-    if (const OtherWord *other = findOtherWord(name); other && hasAttribute(op, other->attribute))
+    const OtherWord *other = findOtherWord(name);
+    if (other && hasAttribute(op, other->attribute))
       return diag << "write " << getAssembly(other->attribute);
     StringRef nearest = getNearestAttribute(op->getContext(), name);
     if (nearest == name)
       return diag << "remove it";
-    if (!nearest.empty())
+    if (!nearest.empty() && !other)
       return diag << "did you mean '" << nearest << "'?";
     return diag << "remove it, or give a mark of your own a prefix: 'my." << name << "'";
   }

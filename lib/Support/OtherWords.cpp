@@ -24,7 +24,7 @@ static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kOtherOps[]
 #include "attn/Support/OtherWords.def"
 };
 
-static std::string dropSeparators(StringRef name) {
+std::string attn::dropSeparators(StringRef name) {
   std::string letters = name.lower();
   llvm::erase_if(letters, [](char c) { return StringRef("_-. ").contains(c); });
   return letters;

@@ -29,7 +29,10 @@ static constexpr OtherTarget kOtherTargets[] = {
     {"native cpu local localhost auto default llvm llvm-cpu", "host, the processor of this machine"},
     {"generic baseline", "x86-64, or aarch64-linux-gnu for 64-bit Arm"},
     // x86-64
-    {"x86 x64 amd64 intel64 x86_64-*", "x86-64"},
+    {"x86 x64 amd64 intel64 x86_64-unknown* x86_64-linux* x86_64-pc*", "x86-64"},
+    {"v2", "x86-64-v2"},
+    {"v3", "x86-64-v3"},
+    {"v4", "x86-64-v4"},
     {"i386 i486 i586 i686 x86-32", "x86-64; no code of 32 bits is made"},
     {"sse sse2", "x86-64"},
     {"sse3 ssse3 sse4 sse4.1 sse4.2 avx", "x86-64-v2"},
@@ -52,8 +55,6 @@ static constexpr OtherTarget kOtherTargets[] = {
      "host for this machine, or LLVM's name of a processor, as sapphirerapids or znver5"},
     // 64-bit Arm
     {"arm neon asimd linux-arm64", "aarch64-linux-gnu"},
-    {"armv8", "armv8-a"},
-    {"armv9", "armv9-a"},
     {"armv5* armv6* armv7* armhf thumb* cortex-m* cortex-r* cortex-a5 cortex-a7 cortex-a8 cortex-a9 cortex-a15 "
      "cortex-a17",
      "aarch64-linux-gnu or a processor of 64-bit Arm; no code of 32 bits is made"},
@@ -66,19 +67,19 @@ static constexpr OtherTarget kOtherTargets[] = {
     {"ampereone", "ampere1"},
     {"rpi4 raspberrypi4", "cortex-a72"},
     {"rpi5 raspberrypi5", "cortex-a76"},
-    {"m1 apple apple-silicon macos darwin", "aarch64-apple-darwin:apple-m1"},
-    {"m2", "aarch64-apple-darwin:apple-m2"},
-    {"m3", "aarch64-apple-darwin:apple-m3"},
-    {"m4", "aarch64-apple-darwin:apple-m4"},
+    {"m1* apple apple-silicon macos darwin", "aarch64-apple-darwin:apple-m1"},
+    {"m2*", "aarch64-apple-darwin:apple-m2"},
+    {"m3*", "aarch64-apple-darwin:apple-m3"},
+    {"m4*", "aarch64-apple-darwin:apple-m4"},
     // GPUs
     {"cuda* gpu nvidia nvptx* ptx nvgpu",
      "the GPU's compute capability: sm_80 for an A100, sm_86, sm_89 for an L40, sm_90a for an H100"},
-    {"a100 a800 a30 ampere", "sm_80"},
-    {"a10 a10g a40 a6000 rtxa6000 rtx30* 3090 3080", "sm_86"},
-    {"l4 l40 l40s ada lovelace rtx40* 4090 4080", "sm_89"},
-    {"h100 h200 h800 h20 gh200 hopper", "sm_90a"},
-    {"b100 b200 b300 gb200 gb300 blackwell rtx50* 5090 5080", "sm_90, whose code later GPUs run"},
-    {"v100 t4 p100 volta turing pascal maxwell kepler rtx20*", "host; GPUs before sm_80 have no kernels"},
+    {"a100* a800* a30 ampere", "sm_80"},
+    {"a10 a10g a40 a6000 rtxa6000 rtx30* 3090 3080 orin* jetson*", "sm_86"},
+    {"l4 l40* ada lovelace rtx40* 4090 4080", "sm_89"},
+    {"h100* h200* h800* h20 gh200* hopper", "sm_90a"},
+    {"b100* b200* b300* gb200* gb300* blackwell rtx50* 5090 5080 thor", "sm_90, whose code later GPUs run"},
+    {"v100* t4 p100* volta turing pascal maxwell kepler rtx20*", "host; GPUs before sm_80 have no kernels"},
     {"rocm hip amdgpu amdgcn* gfx* mi250* mi300* mi325* mi355* metal mps vulkan* spirv* opencl webgpu wgsl xpu sycl "
      "level-zero tpu npu ane",
      "host, or an NVIDIA GPU as sm_80; no code is made for other devices"},
@@ -91,20 +92,30 @@ static bool isNamed(StringRef names, StringRef name) {
   SmallVector<StringRef> list;
   names.split(list, ' ');
   return any_of(list, [&](StringRef each) {
-    return each.consume_back("*") ? StringRef(name.lower()).starts_with(each) : isSameName(each, name);
+    return each.consume_back("*") ? StringRef(dropSeparators(name)).starts_with(dropSeparators(each))
+                                  : isSameName(each, name);
   });
 }
 
 /// 90 of sm_90, sm90a, compute_90, 9.0 or 90; nullopt for what names no compute capability.
 static std::optional<unsigned> parseCapability(StringRef name) {
-  std::string text = name.lower();
-  erase_if(text, [](char c) { return StringRef("_-.").contains(c); });
+  std::string text = dropSeparators(name);
   StringRef rest = text;
   bool isNamed = rest.consume_front("sm") || rest.consume_front("compute");
   unsigned capability;
   if (rest.consumeInteger(10, capability) || (!isNamed && (rest.size() > 1 || capability < 50 || capability > 130)))
     return std::nullopt;
   return capability;
+}
+
+/// A name of 64-bit Arm of which a part was left out: armv8.2-a, cortex-a76, neoverse-n1; empty where it is none.
+static std::string completeArm(StringRef name) {
+  if (AArch64::parseArch((name + "-a").str()))
+    return (name + "-a").str();
+  for (StringRef prefix : {"cortex-", "neoverse-", "apple-"})
+    if (AArch64::parseCpu((prefix + name).str()))
+      return (prefix + name).str();
+  return "";
 }
 
 /// The last target among those of GPUs whose code a GPU of this compute capability runs.
@@ -129,6 +140,8 @@ static std::string explainCapability(StringRef name, unsigned capability) {
 }
 
 std::string attn::explainTarget(StringRef name) {
+  if (name.contains('=')) // -march=native
+    name = name.split('=').second;
   if (name.contains(','))
     return "; write one of them, as only objects and shared libraries of attnc are for several";
   SmallVector<StringRef> known;
@@ -141,6 +154,8 @@ std::string attn::explainTarget(StringRef name) {
   for (const OtherTarget &other : kOtherTargets)
     if (isNamed(other.names, name))
       return ("; write " + other.write).str();
+  if (std::string complete = completeArm(name); !complete.empty())
+    return "; did you mean '" + complete + "'?";
   if (std::optional<unsigned> capability = parseCapability(name))
     return explainCapability(name, *capability);
   if (name.starts_with("sm_"))

@@ -205,6 +205,11 @@ TEST(Problem, WordsOfOtherSystems) {
       {"backward", "grad=q,k,v"},
       {"num_splits=4", "nothing: the compiler chooses"},
       {"target=avx2", "--target="},
+      {"prefill", "nothing: the sizes say it"},
+      {"padded", "q_lengths and kv_lengths"},
+      {"qkv", "strided"},
+      {"bottom_right", "causal=bottom_right"},
+      {"per_token", "kvscale=token"},
   };
   for (auto [word, line] : words)
     EXPECT_TRUE(llvm::StringRef(advice(word)).starts_with(("write " + line).str()))

@@ -11,6 +11,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+
 namespace attn {
 
 /// A row of OtherWords.def.
@@ -26,7 +28,9 @@ const OtherWord *findOtherWord(llvm::StringRef name);
 /// The op of attn that other systems call so, without its prefix; empty where none does.
 llvm::StringRef findOtherOp(llvm::StringRef name);
 
-/// True for two names that differ in case, underscores, hyphens, dots and blanks alone.
+/// A name in lower case, without underscores, hyphens, dots and blanks.
+std::string dropSeparators(llvm::StringRef name);
+/// True for two names that differ in these alone.
 bool isSameName(llvm::StringRef a, llvm::StringRef b);
 /// Which of the known names a misspelt one is for: the same but for case and separators, the same letters in another
 /// order, or few letters away. Of equals the last; empty where there is none.
