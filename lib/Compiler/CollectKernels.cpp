@@ -75,7 +75,9 @@ void Compiler::collectKernels() {
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();
-    kernel.takesWorkspace = options.callerWorkspace || function.hasAttr(kWorkspaceAttr);
+    // One that an earlier run has lowered has its entries.
+    bool isOpen = isa<func::FuncOp>(function);
+    kernel.takesWorkspace = function.hasAttr(kWorkspaceAttr) || (options.callerWorkspace && isOpen);
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
     kernel.formulas = getSizeFormulas(&function);
