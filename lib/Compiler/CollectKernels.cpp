@@ -12,6 +12,7 @@
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 #include "attn/Support/CNames.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
