@@ -13,6 +13,7 @@
 #include "attn/IR/Words.h"
 #include "attn/Onnx/Onnx.h"
 #include "attn/Support/CNames.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -76,7 +77,9 @@ void Compiler::collectKernels() {
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();
-    kernel.takesWorkspace = options.callerWorkspace || function.hasAttr(kWorkspaceAttr);
+    // One that an earlier run has lowered has its entries.
+    bool isOpen = isa<func::FuncOp>(function);
+    kernel.takesWorkspace = function.hasAttr(kWorkspaceAttr) || (options.callerWorkspace && isOpen);
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
     kernel.formulas = getSizeFormulas(&function);

@@ -87,6 +87,31 @@ def test_stack(tmp_path, case):
     assert 0.9 * kernel["stack_bytes"] <= int(used) <= kernel["stack_bytes"] + 4096
 
 
+SUMS = """
+func.func @sums(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %wide = tensor.empty(%n) : tensor<?x4096x4096xf32>
+  %rows = linalg.broadcast ins(%x : tensor<?xf32>) outs(%wide : tensor<?x4096x4096xf32>) dimensions = [1, 2]
+  %empty = tensor.empty(%n) : tensor<?xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.reduce {arith.addf} ins(%rows : tensor<?x4096x4096xf32>) outs(%init : tensor<?xf32>) dimensions = [1, 2]
+  %max = linalg.reduce {arith.maximumf} ins(%rows : tensor<?x4096x4096xf32>) outs(%init : tensor<?xf32>)
+    dimensions = [1, 2]
+  return %sum, %max : tensor<?xf32>, tensor<?xf32>
+}
+"""
+
+
+def test_memory_error():
+    """A buffer of more bytes than a process has addresses."""
+    kernel = attn.compile(SUMS, cache=False)
+    np.testing.assert_array_equal(kernel(np.ones(1, np.float32)), [[4096**2], [1]])
+    with pytest.raises(MemoryError, match="sums: expected memory for the kernel's own buffers"):
+        kernel(np.ones(1 << 22, np.float32))
+
+
 def test_a_workspace_of_the_caller(tmp_path):
     written, kernel = call_in_c(tmp_path, "WORKSPACE", *DYNAMIC, "--parallel=none", "--workspace=caller")
     assert kernel["heap_bytes"] == 0

@@ -42,7 +42,8 @@
 // CHECK-COUNT-4:   llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 //       CHECK:   %[[MINUS_LSE:.*]] = arith.subf %[[ZERO]], %{{.*}}
 //  CHECK-NEXT:   %[[DIFFERENCE:.*]] = llvm.intr.fma(%{{.*}}, %[[SCALE]], %[[MINUS_LSE]])
-//  CHECK-NEXT:   %[[EXPONENT:.*]] = arith.mulf %[[DIFFERENCE]], %[[LOG2E]]
+//  CHECK-NEXT:   %[[AT_MOST_0:.*]] = llvm.intr.minimum(%[[DIFFERENCE]], %{{.*}})
+//  CHECK-NEXT:   %[[EXPONENT:.*]] = arith.mulf %[[AT_MOST_0]], %[[LOG2E]]
 //  CHECK-NEXT:   %[[P:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%[[EXPONENT]])
 //  CHECK-NEXT:   %[[LESS:.*]] = arith.subf
 //  CHECK-NEXT:   %[[DS:.*]] = arith.mulf %[[P]], %[[LESS]]
