@@ -46,7 +46,7 @@ b1 hq4 hkv2 sq40 sk70 d64 bf16 causal=offset grad=q
 b1 hq4 hkv2 sq40 sk70 d64 bf16 causal=offset grad=k
 b1 hq4 hkv2 sq40 sk70 d64 bf16 causal=offset grad=v
 b1 hq1 sq40 sk70 d160 bf16 grad=q,v
-b1 hq1 sq40 sk70 d160 f32 kv=bf16 grad=k,v
+b1 hq1 sq16 sk16 d256 dv8 f32 kv=bf16 grad=v
 """.strip().splitlines()
 
 # A producer: panels of 64 columns and less, keys behind a length (a NaN in two products), empty rows, no key; columns
