@@ -1,6 +1,7 @@
 // A compiler for models from JAX: finds the attention in their linalg by attn's patterns, in a pass of its own,
 // compiles the whole function with attn's pipelines and runs it in this process.
 
+#include "attn-c/attn.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/InitAll.h"
 #include "attn/Pipelines.h"
@@ -80,7 +81,11 @@ static llvm::Error run(mlir::ModuleOp module, std::vector<std::vector<float>> &b
     pointers.push_back(buffer.data());
   for (void *&pointer : pointers)
     arguments.push_back(&pointer);
-  return (*engine)->invokePacked("model", arguments);
+  int32_t code = 0; // what a kernel returns
+  arguments.push_back(&code);
+  if (llvm::Error error = (*engine)->invokePacked("model", arguments))
+    return error;
+  return code == ATTN_OK ? llvm::Error::success() : llvm::createStringError("the kernel found too little memory");
 }
 
 int main(int argc, char **argv) {

@@ -288,11 +288,18 @@ private:
 
 struct CheckAllocationsPass : public attn::impl::CheckAllocationsPassBase<CheckAllocationsPass> {
   void runOnOperation() override {
-    auto hasEntry = [&](LLVMFuncOp function) {
-      return Allocators::isKernel(function) && getOperation().lookupSymbol(getCheckedName(function.getName()));
+    auto kernels = llvm::make_filter_range(getOperation().getOps<LLVMFuncOp>(), Allocators::isKernel);
+    auto hasEntry = [&](LLVMFuncOp kernel) {
+      return getOperation().lookupSymbol(getCheckedName(kernel.getName())) != nullptr;
     };
-    if (llvm::any_of(getOperation().getOps<LLVMFuncOp>(), hasEntry))
+    if (kernels.empty() || llvm::any_of(kernels, hasEntry))
       return;
+    // An op with a region that nobody registered may use any symbol.
+    if (!SymbolTable::getSymbolUses(&getOperation().getBodyRegion())) {
+      getOperation().emitError("expected registered ops beside kernels, found one with a region that is not; lower it "
+                               "first");
+      return signalPassFailure();
+    }
     Allocators allocators(getOperation());
     for (LLVMFuncOp function : allocators.getFunctions())
       FunctionChecks(function, allocators).run();

@@ -110,9 +110,6 @@ def sdpa(
         made = _eager.known(*given)
         if made is not None:
             return made[0] if len(made) == 1 else made
-    if is_causal and (attn_mask is not None or causal is not None):
-        other = "attn_mask" if causal is None else "causal"
-        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     is_distributed, is_sharded = _dtensor.is_among(query, key, value), bool(_active.stack)
     if attn_mask is not None:
         ranks = _active.ranks() if is_sharded else 1
@@ -123,6 +120,9 @@ def sdpa(
                     "expected a CausalBias as attn_mask without is_causal and causal, found both; leave one out"
                 )
             attn_mask, causal, given = None, word, None
+    if is_causal and (attn_mask is not None or causal is not None):
+        other = "attn_mask" if causal is None else "causal"
+        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     tensors = {"attn_mask": attn_mask, "bias": bias, "sink": sink, "causal": causal, "align": align}
     tensors |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "q_origin": q_origin, "k_origin": k_origin}
     if is_distributed or is_sharded or query.is_nested or key.is_nested or value.is_nested:
