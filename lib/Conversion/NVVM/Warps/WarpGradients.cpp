@@ -149,7 +149,7 @@ public:
   }
 
   /// True where g = p (scale dw - scale delta), so that weights need not wait for dw.
-  bool isLinear() const {
+  bool isLinear() {
     return wb.instruction.readsPanels() && !functions.weightMod && op.getScoreGrad().empty() && !functions.scaleValue;
   }
 
@@ -207,14 +207,16 @@ public:
     tile.values.assign(branch.getResults().begin(), branch.getResults().end());
   }
 
-  /// Gradients of weights become those of scores: g = p (scale dw - scale delta). Where p is 0, dw is finite.
+  /// Gradients of weights become those of scores: g = p (scale dw - scale delta), 0 for a removed key, whose dw may be
+  /// NaN.
   void buildGradients(const ScoreTile &weights, ScoreTile &tile) {
     double scale = functions.scale.value_or(1);
     Value factor = wb.real(scale);
     Values deltas = llvm::map_to_vector(
         numbers.getHeld(), [&](const RowNumbers::Numbers &of) { return wb.mulf(of.delta, wb.real(-scale)); });
     forEachWith(tile, deltas, [&](size_t i, int64_t, Value, Value delta) {
-      tile.values[i] = wb.mulf(weights.values[i], wb.fma(tile.values[i], factor, delta));
+      Value weight = weights.values[i], gradient = wb.mulf(weight, wb.fma(tile.values[i], factor, delta));
+      tile.values[i] = functions.mayRemove() ? wb.select(wb.isEqual(weight, 0), wb.real(0), gradient) : gradient;
     });
   }
 
