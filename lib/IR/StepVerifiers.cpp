@@ -51,8 +51,12 @@ static LogicalResult verifyAsync(ProductOp op) {
     return op.emitOpError("C9: expected async on a tile in registers, found output of type ")
            << op.getOutput().getType() << "; run attn-tiles-to-registers first";
   Value result = op.getResults().front();
-  auto wait = result.hasOneUse() ? dyn_cast<WaitProductOp>(*result.user_begin()) : WaitProductOp();
-  if (!wait || wait->getBlock() != op->getBlock())
+  Operation *user = result.use_empty() ? nullptr : *result.user_begin();
+  auto gradients = dyn_cast_if_present<ScoreGradientsOp>(user);
+  bool waits = isa_and_present<WaitProductOp>(user) ||
+               (gradients && gradients.getDweights() == result && gradients.getScores() != result);
+  auto isOther = [&](Operation *other) { return other != user; };
+  if (!waits || user->getBlock() != op->getBlock() || llvm::any_of(result.getUsers(), isOther))
     return op.emitOpError("C9: expected one attn.wait_product of the result of an async product, in its block, and no "
                           "other use");
   return success();
@@ -176,7 +180,18 @@ LogicalResult CopyOp::verify() {
     return emitOpError("C4: expected one element type, or an output of floats, found ") << input << " and " << output;
   if (size_t rank = getBegin().size(); getTensorMap() && (rank < 2 || rank > kMaxBoxRank))
     return emitOpError("C11: expected a box with 2 to ") << kMaxBoxRank << " indices, found " << rank;
+  if (getTensorMap() && getLse())
+    return emitOpError("C11: expected a box without where, found both; write attn.clear_rows behind the wait");
   return success();
+}
+
+LogicalResult ClearRowsOp::verify() {
+  int64_t rank = getLse() ? cast<MemRefType>(getLse().getType()).getRank() : 0;
+  if (getMap() ? getLse() && getMap()->getNumResults() == rank : !getLse())
+    return success();
+  InFlightDiagnostic error =
+      emitOpError("C1: expected a map of lse, with as many results as it has dimensions, found ");
+  return getMap() ? error << getMapAttr() : error << "none";
 }
 
 LogicalResult WaitOp::verify() {

@@ -57,6 +57,10 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
                        << warpRows << " and " << keyTile << "; write warp_rows = " << kFragment << ", key_tile = 128";
   if (stages > kMaxStages)
     return emitError() << "expected stages of at most " << kMaxStages << ", found " << stages << "; write stages = 2";
+  if (producer && !info.readsPanels())
+    return emitError() << "expected a producer with instruction = wgmma alone, found "
+                       << stringifyInstruction(instruction.getValue())
+                       << "; write instruction = wgmma, or producer = false";
   if (producer && stages == 1)
     return emitError()
            << "expected stages of at least 2 with a producer, found 1; write stages = 2, or producer = false";
@@ -82,7 +86,8 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
   if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
     // Rows of the block, and the tiles of columns, of two operands each.
     int64_t widths[] = {getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize)};
-    return BlockLayout::getBackward(getBlockRows(), getKeyTile(), widths, widths, bits / 8, getProducer(), getStages())
+    return BlockLayout::getBackward(getBlockRows(), getKeyTile(), widths, widths, bits / 8,
+                                    getInstruction().getInfo().readsPanels(), getStages())
         .bytes;
   }
   return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
@@ -175,8 +180,6 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
     if (getStages() > kMaxBackwardStages)
       return emitError() << "stages of at most " << kMaxBackwardStages << " for gradients, found " << getStages()
                          << "; write stages = " << kMaxBackwardStages;
-    if (getProducer() && getElementTypeOrSelf(op->getOperand(0).getType()).isF32())
-      return emitError() << "a producer for rows of 16 bits alone, found 'f32'; write producer = false";
     return target ? verifyTarget(op, sum, *target) : success();
   }
   if (getSharedKeys() && failed(verifySharedKeys(op, getQueryTile(), "shared_keys = false")))
@@ -201,9 +204,6 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
     return emitError() << "warp_rows times columns of V and keys of a tile to be at most "
                        << kMaxThreadAccumulators * getLanes() << ", found " << getWarpRows() << " times " << columns
                        << "; write warp_rows = 16 and a smaller key_tile";
-  if (getProducer() && !getInstruction().getInfo().readsPanels())
-    return emitError() << "a producer with instruction = wgmma, or for gradients, found "
-                       << stringifyInstruction(getInstruction().getValue()) << "; write producer = false";
   if (getProducer() && convertsRows(op))
     return emitError() << "no producer where rows of K and V are converted on their way to shared memory; write "
                           "stages = 1, producer = false";

@@ -168,9 +168,9 @@ static constexpr Requirement kRequirements[] = {
     {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); }, isGpu,
      "a Q of 16 bits; write instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return getType(op, 0).isF32(); }, isGpu, "a Q of f32; write instruction = mma"},
-    {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32() && !isa<SdpaBackwardOp, BackwardStepOp>(op); },
+    {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); },
      [](const TargetInfo &target) { return target.gpu && target.gpu->hasWgmma; },
-     "a Q of 16 bits, and no gradients; write instruction = mma for 16 bits, else instruction = fma"},
+     "a Q of 16 bits; write instruction = fma"},
 };
 
 LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {

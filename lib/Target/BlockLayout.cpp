@@ -33,23 +33,23 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
 }
 
 BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
-                                     llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasProducer,
+                                     llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasPanels,
                                      int64_t stages) {
   BlockLayout layout;
   layout.stages = stages;
   // In front, where panels begin at multiples of their own size.
   for (int64_t width : columnWidths) {
-    SharedTileLayout tile(keyTile, width, elementBytes, hasProducer);
+    SharedTileLayout tile(keyTile, width, elementBytes, hasPanels);
     layout.columns.push_back({tile, layout.barrierOffset});
     layout.barrierOffset += stages * tile.getBytes();
   }
   for (int64_t width : rowWidths) {
-    SharedTileLayout tile(rows, width, elementBytes);
+    SharedTileLayout tile(rows, width, elementBytes, hasPanels);
     layout.rows.push_back({tile, layout.barrierOffset});
     layout.barrierOffset += tile.getBytes();
   }
   layout.bytes = layout.barrierOffset;
-  if (hasProducer)
+  if (hasPanels && stages > 1)
     layout.bytes += columnWidths.size() * stages * kBarriersOfStage * kBarrierBytes;
   return layout;
 }

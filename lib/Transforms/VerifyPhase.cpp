@@ -127,8 +127,7 @@ bool readsNoStage(Operation *op) {
     return true;
   // The stage is read until the product has been computed.
   for (Operation *next = op->getNextNode(); product.getAsync() && next; next = next->getNextNode()) {
-    auto end = dyn_cast<WaitProductOp>(next);
-    if (end && end.getProduct().getDefiningOp() == op)
+    if (isa<WaitProductOp, ScoreGradientsOp>(next) && llvm::is_contained(next->getOperands(), op->getResult(0)))
       return false;
     if (releases(next, tile))
       return true;

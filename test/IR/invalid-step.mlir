@@ -159,6 +159,25 @@ func.func @c11_copy(%k: memref<64x128xbf16>, %t: memref<64x128xbf16>, %map: !llv
 
 // -----
 
+// Who copies a box reads no lse.
+func.func @c11_copy_where(%k: memref<64x128xbf16>, %t: memref<64x128xbf16>, %map: !llvm.ptr, %i: index, %lse: memref<64xf32>) {
+  // expected-error @below {{C11: expected a box without where, found both; write attn.clear_rows behind the wait}}
+  %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%t : memref<64x128xbf16>) where(%lse : memref<64xf32>)
+      box(%map : !llvm.ptr)[%i, %i] : !attn.token
+  return
+}
+
+// -----
+
+// Which number is a row's?
+func.func @c1_clear_rows(%t: memref<64x128xbf16>, %i: index, %lse: memref<1x64xf32>) {
+  // expected-error @below {{C1: expected a map of lse, with as many results as it has dimensions, found affine_map<(d0, d1) -> (d0)>}}
+  attn.clear_rows %t from %i where(%lse : memref<1x64xf32>) {map = affine_map<(i, c) -> (i)>} : memref<64x128xbf16>
+  return
+}
+
+// -----
+
 // Floats do not become integers.
 func.func @c4_copy(%k: memref<64x128xf32>, %t: memref<64x128xi8>) {
   // expected-error @below {{C4: expected one element type, or an output of floats, found 'f32' and 'i8'}}

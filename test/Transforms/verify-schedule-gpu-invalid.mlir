@@ -80,7 +80,7 @@ func.func @other_target(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<
 // -----
 
 func.func @f32(%q: tensor<64x64xf32>, %o: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  // expected-error @below {{schedule: instruction = wgmma: found Q of 'f32', K of 'f32' and head sizes 64 and 64, expected a Q of 16 bits, and no gradients; write instruction = mma for 16 bits, else instruction = fma}}
+  // expected-error @below {{schedule: instruction = wgmma: found Q of 'f32', K of 'f32' and head sizes 64 and 64, expected a Q of 16 bits; write instruction = fma}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) outs(%o : tensor<64x64xf32>)
       {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma>} -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
@@ -136,10 +136,10 @@ func.func @no_producer(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<6
 
 // -----
 
-// A forward kernel of mma has no panels.
+// Tiles of mma have no panels.
 func.func @mma(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @below {{schedule: expected a producer with instruction = wgmma, or for gradients, found mma; write producer = false}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      // expected-error @below {{expected a producer with instruction = wgmma alone, found mma; write instruction = wgmma, or producer = false}}
       {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma, stages = 2, producer = true>} -> tensor<64x64xf16>
   return %r : tensor<64x64xf16>
 }

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clock
+from helpers import BF16
 from paths import ATTNC
 
 RUN = ATTNC.with_name("attn-ptx-run")
@@ -49,18 +50,34 @@ b1 hq1 sq40 sk70 d160 bf16 grad=q,v
 b1 hq1 sq16 sk16 d256 dv8 f32 kv=bf16 grad=v
 """.strip().splitlines()
 
-# A producer: panels of 64 columns and less, keys behind a length (a NaN in two products), empty rows, no key; columns
-# that are the queries of a group.
-PRODUCER_LINES = """
-b1 hq2 sq113 sk203 d128 bf16 grad=q
-b1 hq4 hkv2 sq70 sk90 d64 causal=bottom_right f16 grad=q
-b1 hq1 sq40 sk70 d192 dv40 bf16 causal=offset grad=q
-b2 hq2 sq48 sk70 d64 bf16 kv_lengths q_lengths grad=q
-b1 hq2 sq40 sk0 d64 bf16 grad=q
-b1 hq4 hkv2 sq70 sk40 d64 bf16 grad=k,v
+# By wgmma: panels of 64 columns and less, tiles of columns in part, keys and queries behind a length (a NaN), queries
+# without keys, sums in one kernel and in two, what weights and their gradients are not computed apart for.
+WGMMA_LINES = """
+b1 hq2 sq113 sk203 d128 bf16 grad=q,k,v
+b1 hq4 hkv2 sq140 sk90 d64 causal=bottom_right f16 grad=q,k,v
+b1 hq1 sq40 sk70 d192 dv40 bf16 causal=offset grad=q,k,v
+b1 hq1 sq70 sk130 d256 bf16 causal=top_left grad=q,k,v
+b2 hq2 sq48 sk130 d64 bf16 kv_lengths q_lengths grad=q,k,v
+b1 hq4 hkv1 sq70 sk90 d32 window=20,0 align=offset bf16 grad=q,k,v
+b1 hq2 sq70 sk70 d64 bf16 chunk=16 grad=q,k,v
+b1 hq2 sq40 sk70 d64 bf16 softcap=20 grad=q,k,v
+b1 hq2 sq40 sk70 d64 bf16 dropout=0.2 grad=q,k,v
+b2 hq2 sq40 sk70 d64 bf16 bias=1,1,40,70 grad=q,k,v
+b2 hq2 sq40 sk70 d64 bf16 mask=1,1,40,70 grad=q,k,v
+b1 hq2 sq70 sk90 d64 bf16 causal=offset q_origin k_origin grad=q,k,v
+b2 hq4 hkv2 sq40 sk70 d64 bf16 layout=bshd causal=offset grad=q,k,v
+b3 hq4 hkv2 sq? sk? d64 bf16 layout=varlen causal=offset grad=q,k,v
+b1 hq2 sq? sk? d96 bf16 causal=bottom_right grad=q,k,v
+b1 hq2 sq64 sk70 d64 bf16 sink grad=q,v
 """.strip().splitlines()
-PRODUCER = ("--target=sm_90a", "--schedule=#attn.block<stages = 2, producer = true>")
-WORDS = dict.fromkeys(LINES, ("--target=sm_80",)) | dict.fromkeys(PRODUCER_LINES, PRODUCER)
+# The policy leaves larger heads to mma.
+LARGE = "--schedule=#attn.block<query_tile = 128, key_tile = 48, warps = 8, instruction = wgmma, stages = 2, "
+LARGE += "producer = true>"
+CASES = [("sm_80", line) for line in LINES] + [("sm_90a", line) for line in WGMMA_LINES]
+
+
+def get_schedule(target: str, line: str) -> list[str]:
+    return [LARGE] if target == "sm_90a" and int(re.search(r" d(\d+)", line)[1]) > 96 else []
 
 
 def run(*words) -> subprocess.CompletedProcess:
@@ -76,12 +93,18 @@ def run(*words) -> subprocess.CompletedProcess:
 @pytest.fixture(scope="module")
 def runs():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(WORDS, pool.map(lambda line: run(*WORDS[line], f"--problem={line}"), WORDS), strict=True))
+        return dict(
+            zip(
+                CASES,
+                pool.map(lambda case: run(f"--problem={case[1]}", f"--target={case[0]}", *get_schedule(*case)), CASES),
+                strict=True,
+            )
+        )
 
 
-@pytest.mark.parametrize("line", WORDS)
-def test_gradients_are_right(runs, line):
-    done = runs[line]
+@pytest.mark.parametrize(("target", "line"), CASES)
+def test_gradients_are_right(runs, target, line):
+    done = runs[target, line]
     assert done.returncode == 0, done.stdout + done.stderr
     wanted = line.partition("grad=")[2].split(",")
     assert set(wanted) <= set(re.findall(r"\bd([qkv]): largest error .*: ok", done.stdout))
@@ -129,3 +152,49 @@ def test_a_maximum_below_the_scores(tmp_path, line):
         found.append(np.load(tmp_path / "dv.npy")[0, 0])
     np.testing.assert_allclose(found[0], expected, atol=2e-3 * np.abs(expected).max())
     assert np.isnan(found[1][0]).all()
+
+
+@pytest.mark.parametrize("large", [1, 2**20])
+def test_wgmma_beside_numpy(tmp_path, large):
+    """In f64, by the formulas: heads that share K, queries without keys, and scores that an exponent would round."""
+    rng = np.random.default_rng(1)
+    # Multiples of 1/4, of which f32 has every product exactly.
+    shapes = {"q": (1, 4, 190, 64), "dout": (1, 4, 190, 64), "k": (1, 2, 130, 64), "v": (1, 2, 130, 64)}
+    q, dout, k, v = ((np.round(4 * rng.standard_normal(x)) / 4).astype(BF16) for x in shapes.values())
+    q[:, :, ::5] = np.round(q[:, :, ::5].astype(np.float32)).astype(BF16) * BF16(large)
+    wide = {name: x.astype(np.float64) for name, x in zip("qkvd", (q, k, v, dout), strict=True)}
+    keys, values = (np.repeat(wide[name], 2, axis=1) for name in "kv")
+    kept = np.arange(130) <= np.arange(190)[:, None] - 60  # causal=bottom_right
+    scores = np.where(kept, wide["q"] @ keys.swapaxes(2, 3) / 8, -np.inf)
+    lse = scores.max(-1)
+    weights = np.exp(np.where(kept, scores - np.where(kept.any(-1), lse, 0)[..., None], -np.inf))
+    sums = weights.sum(-1)
+    weights /= np.where(sums, sums, 1)[..., None]
+    out = weights @ values
+    dscores = weights * (wide["d"] @ values.swapaxes(2, 3) - (wide["d"] * out).sum(-1)[..., None]) / 8
+    expected = {
+        "dq": dscores @ keys,
+        "dk": (dscores.swapaxes(2, 3) @ wide["q"]).reshape(1, 2, 2, 130, 64).sum(2),
+        "dv": (weights.swapaxes(2, 3) @ wide["d"]).reshape(1, 2, 2, 130, 64).sum(2),
+    }
+    log_sum = np.log(np.where(sums, sums, 1)).astype(np.float32)
+    inputs = {"q": q, "k": k, "v": v, "out": out.astype(BF16), "m": lse.astype(np.float32), "l": log_sum, "dout": dout}
+    line = "b1 hq4 hkv2 sq190 sk130 d64 bf16 causal=bottom_right grad=q,k,v"
+    words = []
+    for name, x in inputs.items():
+        np.save(tmp_path / f"{name}.npy", x.view("V2") if x.dtype == BF16 else x)
+        words.append(f"--input={tmp_path / name}.npy")
+    words += [f"--output={tmp_path / name}.npy" for name in expected]
+    command = [
+        ATTNC,
+        "run",
+        f"--problem={line}",
+        "--kernel=sdpa_backward",
+        "--target=sm_90a",
+        f"--cuda-driver={DRIVER}",
+    ]
+    subprocess.run([*command, *words], check=True, timeout=clock.NO_END)
+    for name, x in expected.items():
+        found = np.load(tmp_path / f"{name}.npy").view(BF16).astype(np.float64)
+        assert np.linalg.norm(found - x) < 0.008 * np.linalg.norm(x), name
+        assert np.abs(found - x).max() < 0.012 * np.abs(x).max(), name

@@ -101,7 +101,8 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
     Where the schedule says `producer`, one thread of them copies: a box of a tensor map at a time, into one of the
     stages of K or V that the schedule counts (`stages`), as soon as all have released what the stage held. The other
     warps wait for a stage alone, and not for each other, and release it behind the last product that reads it. So
-    barriers are erased, and Q has a wait of its own.
+    barriers are erased, and Q has a wait of its own. Rows that a box has too many of, beyond an end in memory or, of
+    gradients, without keys, become 0 (`attn.clear_rows`).
     The kernel gets a parameter for each tensor map, and each copy of K and V its map and where its rows begin in the
     tensor. The host encodes the maps in front of the launch, which has four more warps. What each warp executes is split
     later, by attn-split-roles.
@@ -138,6 +139,8 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
 
     Loops carry the weights of a round, rounded as the product takes them. acc is rescaled once it has been added to.
     Groups of warps take turns to start their products, where the head size is small enough for the softmax to be as long.
+    Of gradients no loop is rotated. S and dP are started together, and weights are computed while dP runs; the sums
+    are started together, of rounded weights and gradients.
 
     ```mlir
     // before

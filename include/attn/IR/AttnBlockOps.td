@@ -34,7 +34,7 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
 
     With `box`, the rows are copied by a producer (attn-specialize-warps): the tensor map, a parameter of the kernel,
     describes a tensor of which the rows begin at `begin`. The tile is then all rows of the tensor from there on, those
-    beyond the input among them. Beyond an input whose size depends on memory, only what a product of values reads is 0.
+    beyond the input among them, until `attn.clear_rows`.
 
     With `where`, one number of each row, lse, a row of -inf is 0: a row of dO without keys passes nothing on.
 
@@ -48,7 +48,7 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
     * C1: each map has the domain's dimensions and as many results as its operand has dimensions.
     * C2: input and output agree on the number of columns.
     * C4: input and output are of one type, or input is a narrower float or i8 and output floating point.
-    * C11: a box has 2 to 5 indices.
+    * C11: a box has 2 to 5 indices, and no `where`.
 
     ```mlir
     %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
@@ -117,6 +117,30 @@ def Attn_ReleaseOp : Attn_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   }];
   let arguments = (ins AnyStridedMemRef:$tile);
   let assemblyFormat = "$tile attr-dict `:` type($tile)";
+}
+
+def Attn_ClearRowsOp : Attn_Op<"clear_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "rows of a stage that are not to be read become 0";
+  let description = [{
+    A box of a tensor map has rows beyond an input whose end lies in memory, and rows without keys. In the stage that
+    `attn.wait … stages` has waited for, rows from `from` on become 0, and with `where`, one number of each row, lse, those
+    of -inf: what they hold may be NaN, and 0 times NaN is NaN. The consumers do it together, in front of the first reader.
+    Tiles without such rows cost a comparison.
+
+    Domain of the map: (batch…, row, column).
+
+    * C1: lse has a map, with as many results as it has dimensions.
+
+    ```mlir
+    attn.wait %q stages(%qt : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+    attn.clear_rows %qt from %rows where(%lse : memref<64xf32>) {map = affine_map<(i, c) -> (i)>}
+        : memref<64x128xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$tile, Index:$first, Optional<AnyStridedMemRef>:$lse,
+                       OptionalAttr<AffineMapAttr>:$map);
+  let assemblyFormat = "$tile `from` $first (`where` `(` $lse^ `:` type($lse) `)`)? attr-dict `:` type($tile)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,7 +29,7 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
     and so what the operands are rounded to. The executable meaning is exact.
 
     With `async` the product is only started: `attn.wait_product`, the only use of its result, in the same block, gives
-    what has been computed. Until then nobody may write lhs or rhs. Several may be on their way, and end in their order.
+    what has been computed; or `attn.score_gradients` waits, of which it is dweights. Until then nobody may write lhs or rhs. Several may be on their way, and end in their order.
 
     Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`. The names are those of the
     forward pass: what stands for queries are the rows of the tile, which are keys where gradients of K and V are added up.
@@ -37,7 +37,8 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
     * C1, C2, C3: as for `attn.scores`.
     * C4: lhs is floating point, rhs of its type or narrower, as the keys and values of `attn.sdpa`; lhs of `values` and
       output are f32 or f64. In registers, lhs of `values` may be of the type of rhs: what it is rounded to.
-    * C9: async is of tiles in registers alone, and its result has one use, an `attn.wait_product` in the same block.
+    * C9: async is of tiles in registers alone, and its result has one use, an `attn.wait_product` in the same block
+      or dweights of an `attn.score_gradients` there.
 
     ```mlir
     %s = attn.product ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%init : tensor<4x6xf32>)
@@ -252,7 +253,8 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
     for a removed key and for a row whose lse is -inf (log_sum is 0 where it is left out), and `z` the factor that
     `weight_mod` multiplies a weight by: `weights[i, j] = p * z`,
     `gradients[i, j] = scale * score_grad(scale * t, p * (z * dweights[i, j] - delta[i]))`, where p is not 0, otherwise 0.
-    Each output may be left out, and with gradients also dweights and delta.
+    Each output may be left out, and with gradients also dweights and delta. dweights may be an asynchronous product,
+    which runs while p is computed.
 
     Domain: (batch…, query, key). Scores, dweights and the outputs have one map; where it has keys in front of queries,
     keys are the rows of the tile.

@@ -64,9 +64,9 @@ struct BlockLayout {
   static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
                          int64_t stages = 1);
   /// Of gradients: tiles of columns of these widths, `stages` of each, one behind the other, and those of rows behind
-  /// them. Those that a producer fills lie in panels.
+  /// them.
   static BlockLayout getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
-                                 llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasProducer,
+                                 llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasPanels,
                                  int64_t stages);
 };
 

@@ -3,7 +3,8 @@
 // A warp has one fragment of 16 rows: beside the sums of dK and dV the registers
 // of a thread hold two tiles of scores. Rows are those of queries in the kernel of
 // dQ, and of keys in those of dK and dV. Registers decide how many columns a tile
-// has: by ptxas these are the most that do not spill (scripts/ptxas-table.py).
+// has: by ptxas these are the most that do not spill (scripts/ptxas-table.py). With
+// wgmma, a producer copies columns to two stages.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,6 +18,17 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr int64_t kFragmentRows = 16, kMinColumns = 16, kBlocksOfMultiprocessor = 2;
+/// Rows of a wgmma; warps of two groups that share columns; stages of these.
+static constexpr int64_t kWgmmaRows = 64, kWgmmaWarps = 8, kWgmmaStages = 2;
+
+namespace {
+/// Columns of a tile, up to a head size.
+struct WgmmaTile {
+  int64_t headSize, columns;
+};
+} // namespace
+/// With larger heads ptxas spills, by up to 144 bytes.
+static constexpr WgmmaTile kWgmmaTiles[] = {{64, 96}, {96, 64}};
 
 static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
@@ -30,10 +42,53 @@ static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   return isFull ? kMinColumns : largest <= 64 ? 64 : 32;
 }
 
+static int64_t getLargestSize(SdpaBackwardOp op) {
+  return std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
+}
+
+/// Why products of four warps do not fit; null where they do.
+static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo &info) {
+  auto isFew = [&](DimKind kind) {
+    int64_t size = getStaticSize(op, kind);
+    return !ShapedType::isDynamic(size) && size <= kWgmmaRows / 2;
+  };
+  if (!info.takesNarrow)
+    return "wgmma of f32 rounds to 11 bits";
+  if (getLargestSize(op) > std::end(kWgmmaTiles)[-1].headSize)
+    return "the registers do not hold the sums of heads above 96";
+  if (isFew(DimKind::Query) || isFew(DimKind::Key))
+    return "wgmma has 64 rows, of which few queries or keys fill less than half";
+  return nullptr;
+}
+
+/// Two groups of four warps, a producer and two stages; null where shared memory does not hold a tile of 16 columns.
+static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target) {
+  int64_t largest = getLargestSize(op);
+  const auto *tile = llvm::find_if(kWgmmaTiles, [&](const WgmmaTile &each) { return largest <= each.headSize; });
+  for (int64_t columns = tile->columns; columns >= kMinColumns; columns -= kMinColumns) {
+    auto schedule = BlockAttr::get(op.getContext(), kFragmentRows * kWgmmaWarps, columns, kWgmmaWarps, kFragmentRows,
+                                   InstructionAttr::get(op.getContext(), Instruction::WGMMA), /*shared_keys=*/false,
+                                   /*split_keys=*/0, kWgmmaStages, /*producer=*/true);
+    if (schedule.getSharedBytes(op) <= target.gpu->sharedBytesPerBlock)
+      return schedule;
+  }
+  return {};
+}
+
 FailureOr<ScheduleAttr> attn::selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target) {
   if (failed(verifyGpuBackward(op)))
     return failure();
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
+  if (target.gpu->hasWgmma) {
+    const char *obstacle = findObstacleToWgmma(op, instruction.getInfo());
+    if (BlockAttr schedule = obstacle ? BlockAttr() : chooseWgmmaSchedule(op, target)) {
+      if (failed(schedule.verifyFor(op, &target)))
+        return failure();
+      return ScheduleAttr(schedule);
+    }
+    emitRemark(op, RemarkOutcome::Missed, "no-wgmma")
+        << (obstacle ? obstacle : "its tiles do not fit the shared memory");
+  }
   int64_t warps = 4, columns = chooseColumns(op, instruction.getInfo()), stages = 1;
   auto get = [&] {
     return BlockAttr::get(op.getContext(), kFragmentRows * warps, columns, warps, kFragmentRows, instruction,

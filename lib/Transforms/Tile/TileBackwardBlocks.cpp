@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardTile.h"
-#include "attn/IR/ScoreFunctions.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -39,11 +38,7 @@ struct KernelShape : BackwardShape {
   KernelShape(const BackwardShape &s, RangeAxis columns, ArrayRef<StringRef> gradients)
       : BackwardShape(s), columns(columns), gradients(gradients) {
     std::optional<int64_t> all = getConstantIntValue(domainSizes[rowPos()]);
-    auto blocks = cast<BlockAttr>(schedule);
-    tileRows = blocks.getBlockRows();
-    // A producer copies all rows of a tile, but those of Q and dO that may be without keys must not be read.
-    if (!hasQueryRows() && ScoreFunctions::of(step).mayRemove())
-      schedule = blocks.withoutProducer(blocks.getStages());
+    tileRows = cast<BlockAttr>(schedule).getBlockRows();
     if (all && !step.getCuSeqlensQ()) // or all where there are fewer
       tileRows = std::min(tileRows, std::max<int64_t>(1, *all));
   }

@@ -308,19 +308,43 @@ private:
     });
   }
 
-  /// A stage is released behind its last reader: the last one in front of the next wait for the tile.
+  /// A box knows no end in memory, and no lse. Of K alone, whose scores are removed, such rows do no harm.
+  void clearRows(ProductOp first, Value tile, CopyOp copy, bool hasGradients) {
+    bool hasEnd = (hasGradients || first.getContraction() == Contraction::Values) && readsMemory(first.getRhs());
+    Value lse = copy.getLse();
+    if (!hasEnd && !lse)
+      return;
+    Location loc = first.getLoc();
+    b.setInsertionPoint(first);
+    OpFoldResult rows = memref::getMixedSize(b, loc, first.getRhs(), cast<MemRefType>(tile.getType()).getRank() - 2);
+    AffineMapAttr map;
+    if (lse) {
+      SmallVector<AffineMap> maps = attn::getMaps(copy);
+      map = AffineMapAttr::get(maps.pop_back_val());
+      copy.getLseMutable().clear();
+      copy.setMapsAttr(b.getAffineMapArrayAttr(maps));
+    }
+    ClearRowsOp::create(b, loc, tile, getValueOrCreateConstantIndexOp(b, loc, rows), lse, map);
+  }
+
+  /// A stage is cleared in front of its readers, which stand in front of the next wait for the tile, and released
+  /// behind them.
   void createReleases() {
+    bool hasGradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); }).wasInterrupted();
     kernel.walk([&](WaitOp wait) {
-      for (Value tile : wait.getStages()) {
-        ProductOp last;
+      for (auto [token, tile] : llvm::zip(wait.getTokens(), wait.getStages())) {
+        ProductOp first, last;
         for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
           if (auto next = dyn_cast<WaitOp>(op); next && llvm::is_contained(next.getStages(), tile))
             break;
-          if (auto product = dyn_cast<ProductOp>(op); product && getRoot(product.getRhs()) == tile)
+          if (auto product = dyn_cast<ProductOp>(op); product && getRoot(product.getRhs()) == tile) {
             last = product;
+            first = first ? first : last;
+          }
         }
         if (!last)
           continue;
+        clearRows(first, tile, findCopy(token), hasGradients);
         b.setInsertionPointAfter(last);
         ReleaseOp::create(b, last.getLoc(), tile);
       }

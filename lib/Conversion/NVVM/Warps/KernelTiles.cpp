@@ -59,5 +59,6 @@ BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
     return llvm::map_to_vector(tiles, [](Value tile) { return cast<MemRefType>(tile.getType()).getShape().back(); });
   };
   return BlockLayout::getBackward(schedule.getBlockRows(), schedule.getKeyTile(), getWidths(rows), getWidths(columns),
-                                  elementBytes, schedule.getProducer(), schedule.getStages());
+                                  elementBytes, schedule.getInstruction().getInfo().readsPanels(),
+                                  schedule.getStages());
 }

@@ -90,6 +90,7 @@ LogicalResult KernelLowering::lowerTileOp(Operation *op) {
       .Case<InitStateOp>([&](auto op) { return lowerInitState(op); })
       .Case<ProductOp>([&](auto op) { return lowerProduct(op); })
       .Case<WaitProductOp>([&](auto op) { return lowerWaitProduct(op); })
+      .Case<ClearRowsOp>([&](auto op) { return lowerClearRows(op); })
       .Case<ReleaseOp>([&](auto op) { return lowerRelease(op); })
       .Case<TakeTurnOp>([&](auto op) {
         // A product computes where its tiles are in front of its turn.

@@ -17,6 +17,7 @@
 #include "Producer.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Support/Dialects.h"
+#include <limits>
 
 using namespace mlir;
 using namespace attn;
@@ -25,8 +26,6 @@ using namespace attn::nvvm;
 static constexpr RoleRegisters kRoleRegisters[] = {
     {Instruction::WGMMA, 8, /*blocks=*/1, 40, 232},
     {Instruction::WGMMA, 12, /*blocks=*/1, 32, 160},
-    {Instruction::MMA, 4, /*blocks=*/2, 24, 232},
-    {Instruction::MMA, 8, /*blocks=*/1, 40, 232},
 };
 /// Of a multiprocessor, and of a thread at most.
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255;
@@ -87,27 +86,32 @@ void TileRing::waitFor(WarpBuilder &wb, bool isEmpty) const {
 }
 
 void TileRing::release(WarpBuilder &wb) const {
-  // One lane speaks for all of them; a wgmma is read by the warp as one.
-  if (!wb.instruction.readsPanels())
-    wb.syncWarp();
+  // One lane speaks for all of them: a warp executes a wgmma as one.
   wb.assemble("{ .reg .pred p; setp.eq.u32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r,~{memory}",
               {getBarrier(wb, /*isEmpty=*/true), wb.lane});
   advance(wb);
 }
 
-void TileRing::clearRows(WarpBuilder &wb, Value count) const {
+void TileRing::clearRows(WarpBuilder &wb, Value count, function_ref<Value(Value)> isEmpty) const {
   SharedTile current = getTile(wb);
-  int64_t chunks = tile.layout.chunks;
-  wb.when(wb.isLess(count, wb.constant(tile.layout.rows)), [&] {
+  int64_t chunks = tile.layout.chunks, rows = tile.layout.rows;
+  Value any = wb.isLess(count, wb.constant(rows));
+  // The lanes of each warp look at all rows, so the warps agree.
+  for (int64_t first = 0; isEmpty && first < rows; first += wb.lanes)
+    any = arith::OrIOp::create(wb.b, wb.loc, any, isEmpty(wb.add(wb.lane, first)));
+  wb.when(isEmpty ? wb.anyOfWarp(any) : any, [&] {
     auto zero = arith::ConstantOp::create(wb.b, wb.loc,
                                           wb.b.getZeroAttr(VectorType::get({kChunkBytes / 4}, wb.b.getI32Type())));
-    auto loop = scf::ForOp::create(wb.b, wb.loc, wb.add(wb.multiply(count, chunks), wb.thread),
-                                   wb.constant(tile.layout.rows * chunks), wb.constant(wb.threads));
+    Value begin = isEmpty ? wb.thread : wb.add(wb.multiply(count, chunks), wb.thread);
+    auto loop = scf::ForOp::create(wb.b, wb.loc, begin, wb.constant(rows * chunks), wb.constant(wb.threads));
     keepRolled(loop);
     OpBuilder::InsertionGuard guard(wb.b);
     wb.b.setInsertionPointToStart(loop.getBody());
-    Value index = loop.getInductionVar();
-    wb.store(zero, current.at(wb, wb.divide(index, chunks), wb.remainder(index, chunks)), kChunkBytes);
+    Value index = loop.getInductionVar(), row = wb.divide(index, chunks);
+    Value isCleared;
+    if (isEmpty)
+      isCleared = arith::OrIOp::create(wb.b, wb.loc, wb.isLess(wb.add(count, -1), row), isEmpty(row));
+    wb.when(isCleared, [&] { wb.store(zero, current.at(wb, row, wb.remainder(index, chunks)), kChunkBytes); });
     wb.b.setInsertionPointAfter(loop);
     wb.publishToProducts();
     wb.barrier();
@@ -183,6 +187,23 @@ LogicalResult KernelLowering::waitForStages(WaitOp op) {
       return op.emitOpError("expected stages of tiles that a producer fills; run attn-specialize-warps");
     ring->waitFor(wb, /*isEmpty=*/false);
   }
+  return success();
+}
+
+LogicalResult KernelLowering::lowerClearRows(ClearRowsOp op) {
+  const TileRing *ring = findRing(op.getTile());
+  if (!ring)
+    return op.emitOpError("expected a tile that a producer fills; run attn-specialize-warps");
+  Value count = wb.fromIndex(op.getFirst());
+  if (!op.getLse()) {
+    ring->clearRows(wb, count, nullptr);
+    return success();
+  }
+  unsigned rowDim = op.getMap()->getNumDims() - 2;
+  GlobalView lse(wb, op.getLse(), *op.getMap());
+  ring->clearRows(wb, count, [&](Value row) {
+    return wb.isEqual(loadRowNumber(wb, lse, rowDim, row), -std::numeric_limits<double>::infinity());
+  });
   return success();
 }
 

@@ -14,6 +14,12 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
+Value attn::nvvm::loadRowNumber(WarpBuilder &wb, const GlobalView &view, unsigned rowDim, Value row) {
+  row = wb.minimum(row, wb.add(view.getSize(wb, rowDim), -1));
+  Value address = view.getAddress(wb, view.getOffset(wb, {{rowDim, row}}));
+  return wb.load(view.getElementType(), address, view.getElementBytes());
+}
+
 LogicalResult KernelLowering::lowerCopy(CopyOp op) {
   std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place)
@@ -31,9 +37,7 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
     lse.emplace(wb, op.getLse(), maps[2]);
   // A row without keys is not read: 0 of it is 0.
   auto hasKeys = [&](Value row) -> Value {
-    row = wb.minimum(row, wb.add(lse->getSize(wb, rowDim), -1));
-    Value number = wb.load(lse->getElementType(), lse->getAddress(wb, lse->getOffset(wb, {{rowDim, row}})),
-                           lse->getElementBytes());
+    Value number = loadRowNumber(wb, *lse, rowDim, row);
     Value none = wb.real(-std::numeric_limits<double>::infinity());
     return arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::UNE, number, none);
   };

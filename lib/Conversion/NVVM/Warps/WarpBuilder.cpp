@@ -39,7 +39,7 @@ WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr sc
     : b(builder), loc(kernel.getLoc()), instruction(schedule.getInstruction().getInfo()), lanes(schedule.getLanes()),
       threads(schedule.getThreads()), warpRows(schedule.getWarpRows()), blockRows(schedule.getBlockRows()),
       keyTile(schedule.getKeyTile()) {
-  LLVM::GlobalOp memory = getSharedMemory(b, kernel, instruction.readsPanels() || schedule.getProducer());
+  LLVM::GlobalOp memory = getSharedMemory(b, kernel, instruction.readsPanels());
   b.setInsertionPointToStart(&kernel.getBody().front());
   sharedBase = LLVM::AddressOfOp::create(b, loc, memory);
   place(NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));

@@ -3,14 +3,13 @@
 // Weights and gradients of scores are where the scores are, in the registers of a
 // thread, and go from there into the next product as A operands. Where keys are
 // rows, lse and delta belong to columns: a thread reads those of its two columns
-// of each block. Sums start at 0 and are rounded to their place once.
+// of each block.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 #include <numbers>
 
@@ -20,27 +19,18 @@ using namespace attn::nvvm;
 
 static const double kInfinity = std::numeric_limits<double>::infinity();
 
-LogicalResult KernelLowering::lowerZeros(linalg::FillOp op) {
-  APFloat value(0.0);
-  if (!matchPattern(op.getInputs()[0], m_ConstantFloat(&value)) || !value.isPosZero())
-    return op.emitOpError("expected zeros, the start of sums in registers");
-  auto type = dyn_cast<RankedTensorType>(op.getOutputs()[0].getType());
-  if (!type || !isInRegisters(type))
-    return op.emitOpError("expected sums in registers; run attn-tiles-to-registers");
-  TileState state = createSums(type.getShape().back());
-  state.lse = RegisterArray(wb, kernel.getBody().front(), state.fragments * kThreadRows);
-  lowered[op.getResult(0)] = state;
-  for (int64_t i = 0; i < state.fragments * kThreadRows; ++i)
-    state.lse.set(wb, i, wb.real(0));
-  for (int64_t i = 0, e = state.fragments * state.valueBlocks * kFragmentElements; i < e; ++i)
-    state.acc.set(wb, i, wb.real(0));
-  return success();
-}
-
 namespace {
-/// lse, log_sum and delta of the rows of a thread, or of its columns.
+/// lse, log_sum and delta of the rows of a thread, or of its columns. By wgmma, whose tiles have many columns, a lane
+/// loads those of every 32nd one, and the lanes give them to each other where they are needed: registers do not hold
+/// all.
 class RowNumbers {
 public:
+  struct Numbers {
+    Value lse, delta; ///< delta is null where no gradient is wanted
+    Value logSum;     ///< -log_sum log2 e; null where there is none
+    Value isEmpty;    ///< lse is -inf; null where it cannot be
+  };
+
   RowNumbers(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, RowKind rowKind, bool mayBeEmpty)
       : wb(wb), rowKind(rowKind), mayBeEmpty(mayBeEmpty), columnCount(tile.keyCount) {
     SmallVector<AffineMap> maps = getMaps(op);
@@ -50,51 +40,94 @@ public:
       delta = GlobalView(wb, op.getDelta(), maps[3]);
     if (op.getLogSum())
       logSum = GlobalView(wb, op.getLogSum(), maps[op.getDelta() ? 4 : 2]);
+    if (isShared()) {
+      int64_t count = tile.keyBlocks * kBlockColumns;
+      for (int64_t first = 0; first < count; first += wb.lanes) {
+        Value column = getHeldColumn(held.size());
+        held.push_back(
+            read(first + wb.lanes > count ? clamp(wb.minimum(column, wb.constant(count - 1))) : clamp(column)));
+      }
+      return;
+    }
     if (rowKind == RowKind::Keys)
       return;
     Value last = wb.add(lse.getSize(wb, queryDim), -1);
     for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
       Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
-      rows.push_back(load(wb.minimum(row, last)));
+      held.push_back(wb.instruction.readsPanels() ? read(wb.minimum(row, last)) : load(wb.minimum(row, last)));
     }
   }
 
-  struct Numbers {
-    Value lse, delta; ///< delta is null where no gradient is wanted
-    Value logSum;     ///< -log_sum log2 e; null where there is none
-    Value isEmpty;    ///< lse is -inf; null where it cannot be
-  };
+  /// By wgmma, what has been read is used from here on: products run in between.
+  void use() {
+    for (Numbers &numbers : held)
+      numbers = derive(numbers);
+  }
 
   /// Of the thread's row `row`, and a column.
   const Numbers &get(int64_t row, Value column, size_t columnNumber) {
     if (rowKind == RowKind::Queries)
-      return rows[row];
+      return held[row];
     if (columns.size() <= columnNumber)
       columns.resize(columnNumber + 1);
     Numbers &numbers = columns[columnNumber];
     if (!numbers.lse)
-      numbers = load(columnCount ? wb.minimum(column, wb.add(columnCount, -1)) : column);
+      numbers = isShared() ? shareAll(columnNumber) : load(clamp(column));
     return numbers;
+  }
+
+  /// What the thread holds: of its rows, or of the columns that it has loaded.
+  ArrayRef<Numbers> getHeld() const { return held; }
+  /// True where a thread has loaded columns for others.
+  bool isShared() const { return rowKind == RowKind::Keys && wb.instruction.readsPanels(); }
+  /// The `i`-th column that the lane has loaded.
+  Value getHeldColumn(size_t i) const { return wb.add(wb.lane, i * wb.lanes); }
+  /// Of numbers made from those that are held, that of a column.
+  Value share(ArrayRef<Value> made, size_t columnNumber) const {
+    int64_t first = columnNumber / 2 * kBlockColumns + columnNumber % 2;
+    return wb.shuffleFrom(made[first / wb.lanes], wb.add(wb.multiply(wb.quadLane, 2), first % wb.lanes));
   }
 
   /// lse of the thread's rows, where they may be without keys.
   Values getLseOfRows() const {
-    return mayBeEmpty ? llvm::map_to_vector(rows, [](const Numbers &row) { return row.lse; }) : Values();
+    return mayBeEmpty && rowKind == RowKind::Queries
+               ? llvm::map_to_vector(held, [](const Numbers &row) { return row.lse; })
+               : Values();
   }
 
 private:
-  Numbers load(Value query) {
-    auto read = [&](const GlobalView &view) {
-      Value address = view.getAddress(wb, view.getOffset(wb, {{queryDim, query}}));
-      return wb.convert(wb.load(view.getElementType(), address, view.getElementBytes()), wb.b.getF32Type());
+  Value clamp(Value column) { return columnCount ? wb.minimum(column, wb.add(columnCount, -1)) : column; }
+
+  Numbers shareAll(size_t columnNumber) const {
+    auto get = [&](Value Numbers::*part) {
+      Values all = llvm::map_to_vector(held, [&](const Numbers &of) { return of.*part; });
+      return all.front() ? share(all, columnNumber) : Value();
     };
-    Numbers numbers{read(lse), delta ? read(delta) : Value(), {}, {}};
-    if (logSum)
-      numbers.logSum = wb.mulf(read(logSum), wb.real(-std::numbers::log2e));
+    Numbers numbers{get(&Numbers::lse), get(&Numbers::delta), get(&Numbers::logSum), {}};
     if (mayBeEmpty)
       numbers.isEmpty = wb.isEqual(numbers.lse, -kInfinity);
     return numbers;
   }
+
+  Numbers read(Value query) {
+    auto get = [&](const GlobalView &view) -> Value {
+      if (!view)
+        return {};
+      Value address = view.getAddress(wb, view.getOffset(wb, {{queryDim, query}}));
+      return wb.convert(wb.load(view.getElementType(), address, view.getElementBytes()), wb.b.getF32Type());
+    };
+    return {get(lse), get(delta), get(logSum), {}};
+  }
+
+  Numbers derive(Numbers numbers) const {
+    if (numbers.logSum)
+      numbers.logSum = wb.mulf(numbers.logSum, wb.real(-std::numbers::log2e));
+    if (mayBeEmpty)
+      numbers.isEmpty = wb.isEqual(numbers.lse, -kInfinity);
+    return numbers;
+  }
+
+  Numbers load(Value query) { return derive(read(query)); }
 
   WarpBuilder &wb;
   RowKind rowKind;
@@ -102,10 +135,10 @@ private:
   Value columnCount;
   unsigned queryDim;
   GlobalView lse, delta, logSum;
-  SmallVector<Numbers> rows, columns;
+  SmallVector<Numbers> held, columns;
 };
 
-/// p, z p and g of one score.
+/// p, z p and g of scores.
 class ScoreGradient {
 public:
   ScoreGradient(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, RowKind rowKind)
@@ -114,6 +147,13 @@ public:
     isScaled = !functions.mayRemove() && !functions.scaleValue;
     columnCount = tile.keyCount;
   }
+
+  /// True where g = p (scale dw - scale delta), so that weights need not wait for dw.
+  bool isLinear() {
+    return wb.instruction.readsPanels() && !functions.weightMod && op.getScoreGrad().empty() && !functions.scaleValue;
+  }
+
+  void useNumbers() { numbers.use(); }
 
   /// {weight, gradient}, each null where the op does not have it.
   std::pair<Value, Value> build(int64_t row, Value column, size_t columnNumber, Value score, Value dweight) {
@@ -138,9 +178,99 @@ public:
     return {op.getWeights() ? weight : Value(), gradient};
   }
 
+  /// Scores become weights.
+  void buildWeights(ScoreTile &tile) {
+    bool isMaskedAtMost =
+        !functions.scaleValue && !functions.scoreMod && !functions.bias.value && !functions.mask.value;
+    if (!isMaskedAtMost) {
+      tile.values = buildExactWeights(tile);
+      return;
+    }
+    auto [shifts, isLarge] = buildShifts();
+    auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(ValueRange(tile.values)), isLarge, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(wb.b);
+    wb.b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(wb.b, wb.loc, buildExactWeights(tile));
+    wb.b.setInsertionPointToStart(branch.elseBlock());
+    // p = 2^(s scale log2 e - (lse + log_sum) log2 e)
+    Value factor = wb.real(functions.scale.value_or(1) * std::numbers::log2e), zero = wb.real(0);
+    Values weights = tile.values;
+    forEachWith(tile, shifts, [&](size_t i, int64_t row, Value column, Value shift) {
+      Value weight = wb.exp2(wb.fma(weights[i], factor, shift));
+      if (columnCount && !numbers.isShared())
+        weight = wb.select(wb.isLess(column, columnCount), weight, zero);
+      if (functions.maskMod)
+        weight = wb.select(positions.evaluate(*functions.maskMod, row, column, {}), weight, zero);
+      weights[i] = weight;
+    });
+    scf::YieldOp::create(wb.b, wb.loc, weights);
+    tile.values.assign(branch.getResults().begin(), branch.getResults().end());
+  }
+
+  /// Gradients of weights become those of scores: g = p (scale dw - scale delta), 0 for a removed key, whose dw may be
+  /// NaN.
+  void buildGradients(const ScoreTile &weights, ScoreTile &tile) {
+    double scale = functions.scale.value_or(1);
+    Value factor = wb.real(scale);
+    Values deltas = llvm::map_to_vector(
+        numbers.getHeld(), [&](const RowNumbers::Numbers &of) { return wb.mulf(of.delta, wb.real(-scale)); });
+    forEachWith(tile, deltas, [&](size_t i, int64_t, Value, Value delta) {
+      Value weight = weights.values[i], gradient = wb.mulf(weight, wb.fma(tile.values[i], factor, delta));
+      tile.values[i] = functions.mayRemove() ? wb.select(wb.isEqual(weight, 0), wb.real(0), gradient) : gradient;
+    });
+  }
+
   Values getLseOfRows() const { return numbers.getLseOfRows(); }
 
+  /// The number of a column among those of a thread.
+  static size_t getColumnNumber(const ScoreTile &tile, size_t i) {
+    return i / kFragmentElements % tile.keyBlocks * 2 + i % 2;
+  }
+
 private:
+  /// For each score: its place, row and column, and the one of `held`, made from the numbers that the thread holds,
+  /// that is of its row or column.
+  void forEachWith(const ScoreTile &tile, ArrayRef<Value> held,
+                   function_ref<void(size_t, int64_t, Value, Value)> body) const {
+    Values ofColumns(2 * tile.keyBlocks);
+    tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
+      Value &number = ofColumns[getColumnNumber(tile, i)];
+      if (numbers.isShared() && !number)
+        number = numbers.share(held, getColumnNumber(tile, i));
+      body(i, row, column, numbers.isShared() ? number : held[row]);
+    });
+  }
+
+  Values buildExactWeights(const ScoreTile &tile) {
+    Values weights = tile.values;
+    tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
+      weights[i] = buildWeight(row, column, weights[i], numbers.get(row, column, getColumnNumber(tile, i)));
+    });
+    return weights;
+  }
+
+  /// -(lse + log_sum) log2 e, -inf where nothing is kept; and whether one in the warp is so large that its rounding
+  /// matters in an exponent (WarpRows.cpp).
+  std::pair<Values, Value> buildShifts() const {
+    Values shifts;
+    Value anyLarge, none = wb.real(-kInfinity), log2e = wb.real(-std::numbers::log2e);
+    for (auto [i, of] : llvm::enumerate(numbers.getHeld())) {
+      Value shift = of.logSum ? wb.fma(of.lse, log2e, of.logSum) : wb.mulf(of.lse, log2e);
+      Value magnitude = LLVM::FAbsOp::create(wb.b, wb.loc, shift);
+      if (of.isEmpty) {
+        magnitude = wb.select(of.isEmpty, wb.real(0), magnitude);
+        shift = wb.select(of.isEmpty, none, shift);
+      }
+      Value isLarge =
+          arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::OGT, magnitude, wb.real(kLargestProduct));
+      anyLarge = anyLarge ? arith::OrIOp::create(wb.b, wb.loc, anyLarge, isLarge).getResult() : isLarge;
+      if (columnCount && numbers.isShared()) // columns that are not there
+        shift = wb.select(wb.isLess(numbers.getHeldColumn(i), columnCount), shift, none);
+      shifts.push_back(shift);
+    }
+    return {shifts, wb.anyOfWarp(anyLarge)};
+  }
+
   Value multiplyByScale(Value x) {
     if (functions.scaleValue)
       return wb.mulf(x, wb.convert(functions.scaleValue, wb.b.getF32Type()));
@@ -182,123 +312,57 @@ private:
 } // namespace
 
 LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
-  const auto *scores = find<ScoreTile>(op.getScores(), op),
-             *products = op.getDweights() ? find<ScoreTile>(op.getDweights(), op) : scores;
-  if (!scores || !products)
+  const auto *scores = find<ScoreTile>(op.getScores(), op);
+  if (!scores)
     return failure();
+  ScoreTile weights = *scores, gradients = weights;
+  std::optional<StartedProduct> started;
+  if (Value dweights = op.getDweights()) {
+    if (auto *product = std::get_if<StartedProduct>(&lowered[dweights]))
+      started = *product;
+    else if (const auto *products = find<ScoreTile>(dweights, op))
+      gradients = *products;
+    else
+      return failure();
+  }
   unsigned numBatch = getNumBatchDims(op);
   AffineMap map = getMaps(op)[0];
   auto getPlace = [&](unsigned position) {
     return *map.getResultPosition(getAffineDimExpr(position, op.getContext()));
   };
   RowKind rowKind = getPlace(numBatch + 1) < getPlace(numBatch) ? RowKind::Keys : RowKind::Queries;
-  ScoreTile weights = *scores, gradients = *products;
+  OpBuilder::InsertPoint here = wb.b.saveInsertionPoint();
+  if (auto wait = op.getScores().getDefiningOp<WaitProductOp>()) // numbers arrive while products run
+    wb.b.setInsertionPoint(wait.getProduct().getDefiningOp());
   ScoreGradient each(wb, op, weights, rowKind);
-  weights.forEach(wb, [&](size_t i, int64_t row, Value column) {
-    size_t columnNumber = i / kFragmentElements % weights.keyBlocks * 2 + i % 2;
-    Value dweight = op.getGradients() ? gradients.values[i] : Value();
-    auto [weight, gradient] = each.build(row, column, columnNumber, weights.values[i], dweight);
-    if (weight)
-      weights.values[i] = weight;
-    if (gradient)
-      gradients.values[i] = gradient;
-  });
+  wb.b.restoreInsertionPoint(here);
+  if (wb.instruction.readsPanels())
+    each.useNumbers();
+  auto finishProducts = [&] {
+    if (started)
+      gradients.values = finishStarted(wb, *started, op.getDweights(), op);
+  };
+  if (each.isLinear()) {
+    each.buildWeights(weights);
+    finishProducts();
+    if (op.getGradients())
+      each.buildGradients(weights, gradients);
+  } else {
+    finishProducts();
+    weights.forEach(wb, [&](size_t i, int64_t row, Value column) {
+      Value dweight = op.getGradients() ? gradients.values[i] : Value();
+      auto [weight, gradient] = each.build(row, column, each.getColumnNumber(weights, i), weights.values[i], dweight);
+      if (weight)
+        weights.values[i] = weight;
+      if (gradient)
+        gradients.values[i] = gradient;
+    });
+  }
   weights.hasPadding = gradients.hasPadding = false;
   gradients.lse = each.getLseOfRows();
   if (op.getWeights())
     lowered[op.getResults().front()] = std::move(weights);
   if (op.getGradients())
     lowered[op.getResults().back()] = std::move(gradients);
-  return success();
-}
-
-/// Sums in registers to global memory: two neighbours of a row at once. A row without keys is 0, whatever K holds.
-LogicalResult KernelLowering::lowerPack(PackOp op) {
-  const auto *found = find<TileState>(op.getInput(), op);
-  if (!found)
-    return failure();
-  const TileState &state = *found;
-  SmallVector<AffineMap> maps = attn::getMaps(op);
-  GlobalView output(wb, op.getOutput(), maps[1]);
-  unsigned rowDim = getNumBatchDims(op), columnDim = rowDim + 1;
-  Type type = output.getElementType();
-  int64_t columns = cast<ShapedType>(op.getInput().getType()).getShape().back(), bytes = output.getElementBytes();
-  bool isPair =
-      output.isContiguous(columnDim) && columns % 2 == 0 && output.getRowAlignment(columnDim) % (2 * bytes) == 0;
-  Value count = output.getSize(wb, rowDim);
-  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
-    for (int64_t half = 0; half < kThreadRows; ++half) {
-      Value row = getRow(fragment, half);
-      Value isEmpty = wb.isEqual(state.lse.get(wb, TileState::rowIndex(fragment, half)), -kInfinity);
-      wb.when(wb.isLess(row, count), [&] {
-        Value start = output.getOffset(wb, {{rowDim, row}});
-        for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
-          auto getSum = [&](int64_t e) {
-            Value sum = state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e));
-            return wb.convert(wb.select(isEmpty, wb.real(0), sum), type);
-          };
-          Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns);
-          bool isWhole = (block + 1) * kBlockColumns <= columns;
-          wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
-            auto getAddress = [&](int64_t e) {
-              return output.getAddress(wb, wb.add(start, output.getOffset(wb, {{columnDim, wb.add(column, e)}})));
-            };
-            if (isPair) {
-              Value both = vector::FromElementsOp::create(wb.b, wb.loc, VectorType::get({2}, type),
-                                                          ValueRange{getSum(0), getSum(1)});
-              wb.store(both, getAddress(0), 2 * bytes);
-              return;
-            }
-            for (int64_t e = 0; e < 2; ++e)
-              wb.store(getSum(e), getAddress(e), bytes);
-          });
-        }
-      });
-    }
-  return success();
-}
-
-/// delta = sum_e dout output - dlse: the lanes of a warp take the columns of a row in turn.
-LogicalResult KernelLowering::lowerRowDelta(RowDeltaOp op) {
-  SmallVector<AffineMap> maps = attn::getMaps(op);
-  GlobalView output(wb, op.getOutput(), maps[0]), dout(wb, op.getDout(), maps[1]), lse(wb, op.getLse(), maps[2]),
-      delta(wb, op.getDelta(), maps.back()), dlse;
-  if (op.getDlse())
-    dlse = GlobalView(wb, op.getDlse(), maps[3]);
-  unsigned rowDim = getNumBatchDims(op), columnDim = rowDim + 1;
-  int64_t columns = getStaticSize(op, DimKind::ValueSize);
-  Value count = delta.getSize(wb, rowDim);
-  auto loop = scf::ForOp::create(wb.b, wb.loc, wb.constant(0), wb.constant(wb.warpRows), wb.constant(1));
-  OpBuilder::InsertionGuard guard(wb.b);
-  wb.b.setInsertionPointToStart(loop.getBody());
-  Value row = wb.add(wb.firstRow, loop.getInductionVar());
-  wb.when(wb.isLess(row, count), [&] {
-    auto read = [&](const GlobalView &view, Value column) {
-      Value offset = view.getOffset(wb, {{rowDim, row}});
-      if (column)
-        offset = wb.add(offset, view.getOffset(wb, {{columnDim, column}}));
-      return wb.convert(wb.load(view.getElementType(), view.getAddress(wb, offset), view.getElementBytes()),
-                        wb.b.getF32Type());
-    };
-    Value sum = wb.real(0);
-    for (int64_t first = 0; first < columns; first += wb.lanes) {
-      Value column = wb.add(wb.lane, first);
-      // The lanes that have no column left read the last one.
-      bool isWhole = first + wb.lanes <= columns;
-      Value last = isWhole ? column : wb.minimum(column, wb.constant(columns - 1));
-      Value next = wb.fma(read(dout, last), read(output, last), sum);
-      sum = isWhole ? next : wb.select(wb.isLess(column, wb.constant(columns)), next, sum);
-    }
-    for (int64_t distance = wb.lanes / 2; distance > 0; distance /= 2)
-      sum = wb.addf(sum, wb.shuffleXor(sum, distance));
-    if (dlse)
-      sum = wb.subf(sum, read(dlse, {}));
-    sum = wb.select(wb.isEqual(read(lse, {}), -kInfinity), wb.real(0), sum);
-    Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.lane, wb.constant(0));
-    wb.when(isFirst, [&] {
-      wb.store(wb.convert(sum, delta.getElementType()), delta.getAddress(wb, delta.getOffset(wb, {{rowDim, row}})),
-               delta.getElementBytes());
-    });
-  });
   return success();
 }

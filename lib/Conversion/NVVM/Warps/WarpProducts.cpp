@@ -72,18 +72,6 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   return success();
 }
 
-/// Another product has read the stage of the tile that `op` reads.
-static bool isReadBefore(ProductOp op) {
-  Value tile = getRoot(op.getRhs());
-  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
-    if (auto wait = dyn_cast<WaitOp>(before); wait && llvm::is_contained(wait.getStages(), tile))
-      return false;
-    if (auto product = dyn_cast<ProductOp>(before); product && getRoot(product.getRhs()) == tile)
-      return true;
-  }
-  return false;
-}
-
 LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
   const auto *state = find<TileState>(op.getOutput(), op);
   if (!state)
@@ -92,6 +80,8 @@ LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
     const auto *weights = find<PackedWeights>(op.getLhs(), op);
     if (!weights)
       return failure();
+    for (auto [i, lse] : llvm::enumerate(weights->lse))
+      state->lse.set(wb, i, lse);
     Values acc = products.startValues(weights->registers.getAll(wb, wb.b.getI32Type()), *state);
     if (op.getAsync())
       lowered[op.getResults().front()] = StartedProduct{acc, TileState(*state)};
@@ -104,12 +94,6 @@ LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
     return failure();
   if (op.getAsync())
     return op.emitOpError("expected rounded weights beside async, found ") << op.getLhs().getType();
-  // A box has rows beyond lengths as well. Their weights are 0, and 0 NaN is NaN.
-  if (const TileRing *ring = findRing(op.getRhs()); ring && weights->keyCount && readsMemory(op.getRhs())) {
-    if (isReadBefore(op)) // by warps that are behind
-      wb.when(wb.isLess(weights->keyCount, wb.constant(wb.keyTile)), [&] { wb.barrier(); });
-    ring->clearRows(wb, weights->keyCount);
-  }
   products.multiplyValues(weights->values, weights->keyBlocks, *state);
   for (auto [i, lse] : llvm::enumerate(weights->lse))
     state->lse.set(wb, i, lse);
@@ -125,17 +109,21 @@ void attn::nvvm::setAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value>
     state.acc.set(wb, i, element);
 }
 
+Values attn::nvvm::finishStarted(WarpBuilder &wb, const StartedProduct &started, Value product, Operation *wait) {
+  // Those that were started behind it may still be on their way.
+  int64_t pending = 0;
+  for (Operation *later = product.getDefiningOp()->getNextNode(); later != wait; later = later->getNextNode())
+    if (auto other = dyn_cast<ProductOp>(later); other && other.getAsync())
+      ++pending;
+  return finishProduct(wb, started.acc, pending);
+}
+
 LogicalResult KernelLowering::lowerWaitProduct(WaitProductOp op) {
   const auto *found = find<StartedProduct>(op.getProduct(), op);
   if (!found)
     return failure();
   StartedProduct product = *found;
-  // Those that were started behind it may still be on their way.
-  int64_t pending = 0;
-  for (Operation *later = op.getProduct().getDefiningOp()->getNextNode(); later != op; later = later->getNextNode())
-    if (auto other = dyn_cast<ProductOp>(later); other && other.getAsync())
-      ++pending;
-  Values acc = finishProduct(wb, product.acc, pending);
+  Values acc = finishStarted(wb, product, op.getProduct(), op);
   if (auto *scores = std::get_if<ScoreTile>(&product.output)) {
     scores->values = acc;
     lowered[op.getResult()] = std::move(*scores);
@@ -169,6 +157,6 @@ LogicalResult KernelLowering::lowerRounding(arith::TruncFOp op) {
   RegisterArray registers(wb, kernel.getBody().front(), packed.size());
   for (auto [i, value] : llvm::enumerate(packed))
     registers.set(wb, i, value);
-  lowered[op.getResult()] = PackedWeights{registers};
+  lowered[op.getResult()] = PackedWeights{registers, weights->lse};
   return success();
 }

@@ -26,9 +26,6 @@ using namespace attn::nvvm;
 
 static constexpr double kLog2e = std::numbers::log2e;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
-/// Of |m log2 e|: up to here its rounding error is at most 2^-8, no more than that of a score of this size.
-static constexpr double kLargestProduct = 65536;
-
 /// How far scores may be above the maximum that is subtracted from them: p up to 2^8.
 static constexpr double kLargestGrowth = 8 / kLog2e;
 

@@ -145,8 +145,9 @@ public:
   SharedTile getTile(WarpBuilder &wb) const;
   /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first.
   void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin) const;
-  /// Rows of the next stage from `count` on become 0: consumers do it together, and see it.
-  void clearRows(WarpBuilder &wb, mlir::Value count) const;
+  /// Rows of the next stage from `count` on, and those that are `isEmpty`, become 0: consumers do it together, and see
+  /// it. Without `isEmpty` it is the first ones alone.
+  void clearRows(WarpBuilder &wb, mlir::Value count, llvm::function_ref<mlir::Value(mlir::Value row)> isEmpty) const;
   /// The warp has read the next stage.
   void release(WarpBuilder &wb) const;
 
@@ -183,6 +184,9 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, u
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
+/// The number of row `row` in a view with one a row, as lse; rows beyond the last one have that one's.
+mlir::Value loadRowNumber(WarpBuilder &wb, const GlobalView &view, unsigned rowDim, mlir::Value row);
+
 /// The scores of a key tile, and then its weights, in the registers of the threads.
 struct ScoreTile {
   static constexpr llvm::StringLiteral kName = "the scores of an attn.product in registers";
@@ -201,6 +205,9 @@ struct ScoreTile {
   /// For each score of a thread: its place in `values`, the thread's number of its row, and its key.
   void forEach(WarpBuilder &wb, llvm::function_ref<void(size_t i, int64_t row, mlir::Value key)> body) const;
 };
+
+/// Of |m log2 e|: up to here its rounding error is at most 2^-8, no more than that of a score of this size.
+constexpr double kLargestProduct = 65536;
 
 /// The maxima of the rows of a thread, as attn.row_max finds them: what rescale and weights are made from.
 struct RowTile {
@@ -221,6 +228,7 @@ struct RowTile {
 struct PackedWeights {
   static constexpr llvm::StringLiteral kName = "rounded weights in registers";
   RegisterArray registers;
+  Values lse; ///< of the scores' tile
 };
 
 /// What acc is multiplied by once it is there, by rows of the thread, where `any` is true.
@@ -236,6 +244,9 @@ struct StartedProduct {
   Values acc; ///< registers that it writes
   std::variant<ScoreTile, TileState> output;
 };
+
+/// What `product` has computed, where `wait`, an op of its block, waits for it.
+Values finishStarted(WarpBuilder &wb, const StartedProduct &started, mlir::Value product, mlir::Operation *wait);
 
 /// What a tile in registers becomes, each kind with the name that errors have for it. States, row maxima and row sums
 /// (RegisterArray) stay in their registers from op to op; the others are values.
@@ -259,6 +270,7 @@ private:
   const TileRing *findRing(mlir::Value memref) const;
   mlir::LogicalResult copyByProducer(CopyOp op);
   mlir::LogicalResult waitForStages(WaitOp op);
+  mlir::LogicalResult lowerClearRows(ClearRowsOp op);
   mlir::LogicalResult lowerRelease(ReleaseOp op);
   mlir::LogicalResult lowerTakeTurn();
   mlir::LogicalResult lowerPassTurn(PassTurnOp op);
