@@ -12,6 +12,7 @@
 
 #include "attn/Target/BlockLayout.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -61,11 +62,25 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
   return nullptr;
 }
 
-/// Two groups of four warps, a producer and two stages; null where shared memory does not hold a tile of 16 columns.
-static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target) {
+/// Columns of a tile whose sums, scores and gradients stay in registers, beside what functions and open sizes take.
+static int64_t chooseWgmmaColumns(SdpaBackwardOp op) {
   int64_t largest = getLargestSize(op);
   const auto *tile = llvm::find_if(kWgmmaTiles, [&](const WgmmaTile &each) { return largest <= each.headSize; });
-  for (int64_t columns = tile->columns; columns >= kMinColumns; columns -= kMinColumns) {
+  if (op.getDropoutP())
+    return largest <= 96 ? 48 : 32;
+  bool isOpen = op.getCuSeqlensQ() || !cast<ShapedType>(op.getQuery().getType()).hasStaticShape() ||
+                !cast<ShapedType>(op.getKey().getType()).hasStaticShape();
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  bool hasBounds = llvm::range_size(op.getMaskMod().getOps<arith::CmpIOp>()) > 1; // on both sides
+  bool hasFunctions = hasBounds || !captured.empty() || op.getBias() || op.getMask() || op.getQOrigin() ||
+                      op.getKOrigin() || op.getSoftcap() || !op.getScoreMod().empty();
+  return isOpen || hasFunctions ? tile->columns - kMinColumns : tile->columns;
+}
+
+/// Two groups of four warps, a producer and two stages; null where shared memory does not hold a tile of 16 columns.
+static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target) {
+  for (int64_t columns = chooseWgmmaColumns(op); columns >= kMinColumns; columns -= kMinColumns) {
     auto schedule = BlockAttr::get(op.getContext(), kFragmentRows * kWgmmaWarps, columns, kWgmmaWarps, kFragmentRows,
                                    InstructionAttr::get(op.getContext(), Instruction::WGMMA), /*shared_keys=*/false,
                                    /*split_keys=*/0, kWgmmaStages, /*producer=*/true);

@@ -333,7 +333,8 @@ private:
       if (auto next = dyn_cast<WaitOp>(op); next && llvm::is_contained(next.getStages(), tile))
         break;
       auto product = dyn_cast<ProductOp>(op);
-      if ((product && getRoot(product.getRhs()) == tile) || llvm::is_contained(op->getOperands(), tile))
+      bool readsStatistics = isa<ScoreGradientsOp, ClearRowsOp>(op) && llvm::is_contained(op->getOperands(), tile);
+      if ((product && getRoot(product.getRhs()) == tile) || readsStatistics)
         readers.push_back(op);
     }
     return readers;

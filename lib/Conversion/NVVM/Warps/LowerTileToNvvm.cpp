@@ -60,7 +60,7 @@ std::optional<SharedTile> KernelLowering::findTile(Value memref) {
 }
 
 /// Chunks of a row up to which the descriptors of a block's rows stay in registers.
-static constexpr int64_t kMaxHeldChunks = 12;
+static constexpr int64_t kMaxHeldChunks = 8;
 
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
 
