@@ -169,10 +169,29 @@ func.func @c11_copy_where(%k: memref<64x128xbf16>, %t: memref<64x128xbf16>, %map
 
 // -----
 
-// Which number is a row's?
-func.func @c1_clear_rows(%t: memref<64x128xbf16>, %i: index, %lse: memref<1x64xf32>) {
-  // expected-error @below {{C1: expected a map of lse, with as many results as it has dimensions, found affine_map<(d0, d1) -> (d0)>}}
-  attn.clear_rows %t from %i where(%lse : memref<1x64xf32>) {map = affine_map<(i, c) -> (i)>} : memref<64x128xbf16>
+// Which number is a query's?
+func.func @c1_copy_statistics(%lse: memref<1x64xf32>, %t: memref<4x64xf32>) {
+  // expected-error @below {{C1: expected a map of each input, with as many results as it has dimensions, found [affine_map<(d0, d1) -> (d0)>]}}
+  attn.copy_statistics lse(%lse : memref<1x64xf32>) outs(%t : memref<4x64xf32>)
+      {delta_factor = -1.0 : f64, maps = [affine_map<(i, j) -> (i)>]}
+  return
+}
+
+// -----
+
+func.func @c1_copy_statistics_maps(%lse: memref<64xf32>, %delta: memref<64xf32>, %t: memref<4x64xf32>) {
+  // expected-error @below {{C1: expected a map of each input}}
+  attn.copy_statistics lse(%lse : memref<64xf32>) delta(%delta : memref<64xf32>) outs(%t : memref<4x64xf32>)
+      {delta_factor = -1.0 : f64, maps = [affine_map<(i, j) -> (i)>]}
+  return
+}
+
+// -----
+
+func.func @c2_copy_statistics(%lse: memref<64xf32>, %t: memref<2x64xf32>) {
+  // expected-error @below {{C2: expected a tile of 4 rows of f32, found 'memref<2x64xf32>'}}
+  attn.copy_statistics lse(%lse : memref<64xf32>) outs(%t : memref<2x64xf32>)
+      {delta_factor = -1.0 : f64, maps = [affine_map<(i, j) -> (i)>]}
   return
 }
 

@@ -10,20 +10,22 @@
 //       CHECK:   } consumer(registers = 232) {
 //  CHECK-NEXT:     attn.pass_turn first
 //  CHECK-NEXT:     attn.wait stages(%[[K]] : memref<16x32xbf16, #gpu.address_space<workgroup>>)
-//  CHECK-NEXT:     attn.clear_rows %[[K]] from %{{.*}} where(%{{.*}} : memref<16xf32>) {map = #{{.*}}} : memref<16x32xbf16, #gpu.address_space<workgroup>>
+//  CHECK-NEXT:     attn.copy_statistics lse(%{{.*}} : memref<16xf32>) outs(%[[ST:.*]] : memref<4x16xf32>) {delta_factor = -2.500000e-01 : f64, maps = [#{{.*}}]}
+//  CHECK-NEXT:     attn.clear_rows %[[K]] from %{{.*}} where(%[[ST]] : memref<4x16xf32>) : memref<16x32xbf16, #gpu.address_space<workgroup>>
 //  CHECK-NEXT:     attn.clear_rows %[[K]] from %{{.*}} : memref<16x32xbf16, #gpu.address_space<workgroup>>
 //  CHECK-NEXT:     attn.take_turn
 //       CHECK:     attn.product
 //  CHECK-NEXT:     attn.pass_turn{{$}}
 //  CHECK-NEXT:     attn.release %[[K]] : memref<16x32xbf16, #gpu.address_space<workgroup>>
 //  CHECK-NEXT:   }
-func.func @roles(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>, %lse: memref<16xf32>) {
+func.func @roles(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>, %lse: memref<16xf32>, %st: memref<4x16xf32>) {
   attn.warp_roles stages(2 of %kt : !tile) producer(registers = 40) {
     %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
   } consumer(registers = 232) {
     attn.pass_turn first
     attn.wait stages(%kt : !tile)
-    attn.clear_rows %kt from %i where(%lse : memref<16xf32>) {map = affine_map<(i, c) -> (i)>} : !tile
+    attn.copy_statistics lse(%lse : memref<16xf32>) outs(%st : memref<4x16xf32>) {delta_factor = -0.25 : f64, maps = [affine_map<(i, j) -> (i)>]}
+    attn.clear_rows %kt from %i where(%st : memref<4x16xf32>) : !tile
     attn.clear_rows %kt from %i : !tile
     attn.take_turn
     attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}

@@ -55,8 +55,6 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
   };
   if (!info.takesNarrow)
     return "wgmma of f32 rounds to 11 bits";
-  if (getLargestSize(op) > std::end(kWgmmaTiles)[-1].headSize)
-    return "the registers do not hold the sums of heads above 256";
   if (isFew(DimKind::Query) || isFew(DimKind::Key))
     return "wgmma has 64 rows, of which few queries or keys fill less than half";
   return nullptr;

@@ -158,7 +158,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @unread() kernel attributes {attn.schedule = #schedule} {
     %k = memref.alloc() : !tile
-    // expected-error @below {{expected tiles in shared memory that an attn.product of the consumers reads}}
+    // expected-error @below {{expected tiles in shared memory that the consumers read}}
     attn.warp_roles stages(1 of %k : !tile) producer {
     } consumer {
     }
