@@ -102,7 +102,8 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
     stages of K or V that the schedule counts (`stages`), as soon as all have released what the stage held. The other
     warps wait for a stage alone, and not for each other, and release it behind the last product that reads it. So
     barriers are erased, and Q has a wait of its own. Rows that a box has too many of, beyond an end in memory or, of
-    gradients, without keys, become 0 (`attn.clear_rows`).
+    gradients, without keys, become 0 (`attn.clear_rows`). Gradients read lse, log_sum and delta in shared memory
+    (`attn.copy_statistics`).
     The kernel gets a parameter for each tensor map, and each copy of K and V its map and where its rows begin in the
     tensor. The host encodes the maps in front of the launch, which has four more warps. What each warp executes is split
     later, by attn-split-roles.

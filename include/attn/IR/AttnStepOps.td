@@ -29,7 +29,8 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
     and so what the operands are rounded to. The executable meaning is exact.
 
     With `async` the product is only started: `attn.wait_product`, the only use of its result, in the same block, gives
-    what has been computed; or `attn.score_gradients` waits, of which it is dweights. Until then nobody may write lhs or rhs. Several may be on their way, and end in their order.
+    what has been computed; or `attn.score_gradients` waits, of which it is dweights. Until then nobody may write lhs or
+    rhs. Several may be on their way, and end in their order.
 
     Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`. The names are those of the
     forward pass: what stands for queries are the rows of the tile, which are keys where gradients of K and V are added up.
