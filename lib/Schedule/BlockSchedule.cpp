@@ -177,7 +177,7 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
       return emitError() << "query_tile to be warp_rows times warps, " << getBlockRows()
                          << ", without shared_keys, found " << getQueryTile()
                          << "; write query_tile = " << getBlockRows();
-    if (getStages() > kMaxBackwardStages)
+    if (!getProducer() && getStages() > kMaxBackwardStages)
       return emitError() << "stages of at most " << kMaxBackwardStages << " for gradients, found " << getStages()
                          << "; write stages = " << kMaxBackwardStages;
     return target ? verifyTarget(op, sum, *target) : success();

@@ -83,7 +83,8 @@ def Attn_WaitOp : Attn_Op<"wait", [AttrSizedOperandSegments, MemoryEffects<[MemR
 
     With `stages`, tiles that a producer fills, each warp waits by itself, until the next stage of each of these tiles has
     arrived. From there to its `attn.release`, the tile is that stage for this warp. The tokens are those of the copies;
-    the roles of `attn.warp_roles` have none, as each sees the ops of its own.
+    the roles of `attn.warp_roles` have none, as each sees the ops of its own. With `ahead` it waits for the stage behind
+    that one, which is not released yet; an op that reads it has `ahead` too, and others read the one before.
 
     * C9: pending is 0 or greater, and 0 without tokens.
 
@@ -93,7 +94,7 @@ def Attn_WaitOp : Attn_Op<"wait", [AttrSizedOperandSegments, MemoryEffects<[MemR
     ```
   }];
   let arguments = (ins Variadic<Attn_TokenType>:$tokens, Variadic<AnyStridedMemRef>:$stages,
-                       DefaultValuedAttr<I64Attr, "0">:$pending);
+                       DefaultValuedAttr<I64Attr, "0">:$pending, UnitAttr:$ahead);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$tokens, CArg<"int64_t", "0">:$pending), [{
     build($_builder, $_state, tokens, /*stages=*/::mlir::ValueRange(), pending);
   }]>];
@@ -133,7 +134,7 @@ def Attn_ClearRowsOp : Attn_Op<"clear_rows", [MemoryEffects<[MemRead, MemWrite]>
         : memref<64x128xbf16, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins AnyStridedMemRef:$tile, Index:$first, Optional<AnyStridedMemRef>:$statistics);
+  let arguments = (ins AnyStridedMemRef:$tile, Index:$first, Optional<AnyStridedMemRef>:$statistics, UnitAttr:$ahead);
   let assemblyFormat = [{
     $tile `from` $first (`where` `(` $statistics^ `:` type($statistics) `)`)? attr-dict `:` type($tile)
   }];

@@ -30,7 +30,7 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
 
     With `async` the product is only started: `attn.wait_product`, the only use of its result, in the same block, gives
     what has been computed; or `attn.score_gradients` waits, of which it is dweights. Until then nobody may write lhs or
-    rhs. Several may be on their way, and end in their order.
+    rhs. Several may be on their way, and end in their order. With `ahead`, rhs is the stage of an `attn.wait` with it.
 
     Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`. The names are those of the
     forward pass: what stands for queries are the rows of the tile, which are keys where gradients of K and V are added up.
@@ -50,7 +50,7 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
   }];
   let arguments = (ins Attn_Shaped:$lhs, Attn_Shaped:$rhs, Attn_Shaped:$output, Optional<Attn_Shaped>:$score_weight,
                        Attn_ContractionAttr:$contraction, UnitAttr:$accumulate, OptionalAttr<Attn_InstructionAttr>:$instruction,
-                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$async);
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$async, UnitAttr:$ahead);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`

@@ -4,7 +4,7 @@
 // of a thread hold two tiles of scores. Rows are those of queries in the kernel of
 // dQ, and of keys in those of dK and dV. Registers decide how many columns a tile
 // has: by ptxas these are the most that do not spill (scripts/ptxas-table.py). With
-// wgmma, a producer copies columns to two stages.
+// wgmma, a producer copies columns ahead.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr int64_t kFragmentRows = 16, kMinColumns = 16, kBlocksOfMultiprocessor = 2;
-/// Rows of a wgmma; warps of two groups that share columns; stages of these.
-static constexpr int64_t kWgmmaRows = 64, kWgmmaWarps = 8, kWgmmaStages = 2;
+/// Rows of a wgmma; warps of two groups that share columns; stages of these: powers of two, whose remainders are bits.
+static constexpr int64_t kWgmmaRows = 64, kWgmmaWarps = 8, kWgmmaStages[] = {4, 2};
 
 namespace {
 /// Columns of a tile, up to a head size.
@@ -29,7 +29,7 @@ struct WgmmaTile {
 };
 } // namespace
 /// By ptxas none spills.
-static constexpr WgmmaTile kWgmmaTiles[] = {{32, 128}, {64, 96}, {96, 80}, {256, 64}};
+static constexpr WgmmaTile kWgmmaTiles[] = {{32, 96}, {64, 80}, {96, 64}, {256, 64}};
 
 static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
@@ -76,15 +76,16 @@ static int64_t chooseWgmmaColumns(SdpaBackwardOp op) {
   return isOpen || hasFunctions ? tile->columns - kMinColumns : tile->columns;
 }
 
-/// Two groups of four warps, a producer and two stages; null where shared memory does not hold a tile of 16 columns.
+/// Two groups of four warps and a producer; null where shared memory does not hold a tile of 16 columns.
 static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target) {
-  for (int64_t columns = chooseWgmmaColumns(op); columns >= kMinColumns; columns -= kMinColumns) {
-    auto schedule = BlockAttr::get(op.getContext(), kFragmentRows * kWgmmaWarps, columns, kWgmmaWarps, kFragmentRows,
-                                   InstructionAttr::get(op.getContext(), Instruction::WGMMA), /*shared_keys=*/false,
-                                   /*split_keys=*/0, kWgmmaStages, /*producer=*/true);
-    if (schedule.getSharedBytes(op) <= target.gpu->sharedBytesPerBlock)
-      return schedule;
-  }
+  for (int64_t columns = chooseWgmmaColumns(op); columns >= kMinColumns; columns -= kMinColumns)
+    for (int64_t stages : kWgmmaStages) {
+      auto schedule = BlockAttr::get(op.getContext(), kFragmentRows * kWgmmaWarps, columns, kWgmmaWarps, kFragmentRows,
+                                     InstructionAttr::get(op.getContext(), Instruction::WGMMA), /*shared_keys=*/false,
+                                     /*split_keys=*/0, stages, /*producer=*/true);
+      if (schedule.getSharedBytes(op) <= target.gpu->sharedBytesPerBlock)
+        return schedule;
+    }
   return {};
 }
 

@@ -11,12 +11,13 @@
 // P(n - 1) is of the maximum before round n, as acc is until the wait; so both are
 // rescaled by the same factor.
 //
-// Of gradients, the products of a step run together (overlapGradients).
+// Of gradients, the products of a step run together (OverlapGradients.cpp).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "OverlapGradients.h"
 #include "Warps/Producer.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Support/Dialects.h"
@@ -96,52 +97,6 @@ std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
   if (!step.wait || !isCarried || !isKnown || !loop.isDefinedOutsideOfLoop(step.values.getRhs()))
     return std::nullopt;
   return step;
-}
-
-/// Weights, or their gradients, as `values` takes them: in the type of what they multiply.
-Value roundFactors(IRRewriter &b, ProductOp values, Value factors) {
-  Type type = getElementTypeOrSelf(values.getRhs().getType());
-  return arith::TruncFOp::create(b, values.getLoc(),
-                                 getRegisterType(cast<ShapedType>(factors.getType()).getShape(), type), factors);
-}
-
-/// Starts `product` where it stands; `wait` waits for it. What it read is free behind that.
-void start(ProductOp product, Operation *wait) {
-  product.setAsync(true);
-  if (auto release = dyn_cast<ReleaseOp>(product->getNextNode()))
-    release->moveAfter(wait);
-}
-
-/// Starts products one behind the other, and waits for them in front of `end`.
-void startAll(IRRewriter &b, ArrayRef<ProductOp> products, Operation *end) {
-  for (ProductOp product : products) {
-    Value result = product->getResult(0);
-    b.setInsertionPoint(end);
-    auto wait = WaitProductOp::create(b, product.getLoc(), result);
-    b.replaceAllUsesExcept(result, wait.getResult(), wait);
-    start(product, wait);
-  }
-}
-
-/// The products of a step of gradients run together, and dP beside the weights:
-///
-///   S →, dP → | wait S | weights | wait dP | gradients | sums → | wait
-void overlapGradients(IRRewriter &b, ScoreGradientsOp op) {
-  if (auto scores = op.getScores().getDefiningOp<ProductOp>())
-    startAll(b, scores, op);
-  if (auto products = op.getDweights() ? op.getDweights().getDefiningOp<ProductOp>() : ProductOp())
-    start(products, op);
-  SmallVector<ProductOp> sums;
-  for (auto product : op->getBlock()->getOps<ProductOp>())
-    if (llvm::is_contained(op.getResults(), product.getLhs()))
-      sums.push_back(product);
-  if (sums.empty())
-    return;
-  b.setInsertionPoint(sums.front());
-  for (ProductOp product : sums)
-    product.getLhsMutable().assign(roundFactors(b, product, product.getLhs()));
-  Operation *end = sums.back()->getNextNode();
-  startAll(b, sums, isa<ReleaseOp>(end) ? end->getNextNode() : end);
 }
 
 class Rotation {
@@ -281,7 +236,7 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
       if (!hasProducer(kernel))
         continue;
-      kernel.walk([&](ScoreGradientsOp op) { overlapGradients(rewriter, op); });
+      overlapGradients(rewriter, kernel);
       SmallVector<StepLoop> steps;
       kernel.walk([&](scf::ForOp loop) {
         std::optional<StepLoop> step = StepLoop::match(loop);

@@ -53,17 +53,19 @@ TileRing::TileRing(WarpBuilder &wb, const SharedTile &tile, int64_t stages, int6
   wb.store(wb.constant(0), count, 4);
 }
 
-Value TileRing::getCount(WarpBuilder &wb) const { return wb.load(wb.b.getI32Type(), count, 4); }
+Value TileRing::getCount(WarpBuilder &wb, bool isAhead) const {
+  return wb.add(wb.load(wb.b.getI32Type(), count, 4), isAhead);
+}
 
-Value TileRing::getBarrier(WarpBuilder &wb, bool isEmpty) const {
-  Value stage = wb.remainder(getCount(wb), stages);
+Value TileRing::getBarrier(WarpBuilder &wb, bool isEmpty, bool isAhead) const {
+  Value stage = wb.remainder(getCount(wb, isAhead), stages);
   return wb.sharedAt(
       wb.add(wb.multiply(stage, BlockLayout::kBarrierBytes), barriers + isEmpty * stages * BlockLayout::kBarrierBytes));
 }
 
-SharedTile TileRing::getTile(WarpBuilder &wb) const {
+SharedTile TileRing::getTile(WarpBuilder &wb, bool isAhead) const {
   SharedTile current = tile;
-  current.stage = wb.multiply(wb.remainder(getCount(wb), stages), tile.layout.getBytes());
+  current.stage = wb.multiply(wb.remainder(getCount(wb, isAhead), stages), tile.layout.getBytes());
   return current;
 }
 
@@ -76,13 +78,13 @@ void TileRing::initialise(WarpBuilder &wb, int64_t consumers) const {
         {wb.sharedAt(wb.constant(barriers + i * BlockLayout::kBarrierBytes)), wb.constant(i < stages ? 1 : consumers)});
 }
 
-void TileRing::waitFor(WarpBuilder &wb, bool isEmpty) const {
-  Value parity = wb.remainder(wb.divide(getCount(wb), stages), 2);
+void TileRing::waitFor(WarpBuilder &wb, bool isEmpty, bool isAhead) const {
+  Value parity = wb.remainder(wb.divide(getCount(wb, isAhead), stages), 2);
   // The phase before the first one counts as complete: all stages are empty at the start.
   if (isEmpty)
     parity = arith::XOrIOp::create(wb.b, wb.loc, parity, wb.constant(1));
   wb.assemble("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra W; }", "r,r,~{memory}",
-              {getBarrier(wb, isEmpty), parity});
+              {getBarrier(wb, isEmpty, isAhead), parity});
 }
 
 void TileRing::release(WarpBuilder &wb) const {
@@ -92,8 +94,8 @@ void TileRing::release(WarpBuilder &wb) const {
   advance(wb);
 }
 
-void TileRing::clearRows(WarpBuilder &wb, Value count, function_ref<Value(Value)> isEmpty) const {
-  SharedTile current = getTile(wb);
+void TileRing::clearRows(WarpBuilder &wb, const SharedTile &stage, Value count,
+                         function_ref<Value(Value)> isEmpty) const {
   int64_t chunks = tile.layout.chunks, rows = tile.layout.rows;
   Value any = wb.isLess(count, wb.constant(rows));
   // The lanes of each warp look at all rows, so the warps agree.
@@ -111,7 +113,7 @@ void TileRing::clearRows(WarpBuilder &wb, Value count, function_ref<Value(Value)
     Value isCleared;
     if (isEmpty)
       isCleared = arith::OrIOp::create(wb.b, wb.loc, wb.isLess(wb.add(count, -1), row), isEmpty(row));
-    wb.when(isCleared, [&] { wb.store(zero, current.at(wb, row, wb.remainder(index, chunks)), kChunkBytes); });
+    wb.when(isCleared, [&] { wb.store(zero, stage.at(wb, row, wb.remainder(index, chunks)), kChunkBytes); });
     wb.b.setInsertionPointAfter(loop);
     wb.publishToProducts();
     wb.barrier();
@@ -203,7 +205,7 @@ LogicalResult KernelLowering::waitForStages(WaitOp op) {
     const TileRing *ring = findRing(tile);
     if (!ring)
       return op.emitOpError("expected stages of tiles that a producer fills; run attn-specialize-warps");
-    ring->waitFor(wb, /*isEmpty=*/false);
+    ring->waitFor(wb, /*isEmpty=*/false, op.getAhead());
   }
   return success();
 }
@@ -213,12 +215,13 @@ LogicalResult KernelLowering::lowerClearRows(ClearRowsOp op) {
   if (!ring || !statistics)
     return op.emitOpError("expected tiles that a producer fills; run attn-specialize-warps");
   Value count = wb.fromIndex(op.getFirst());
+  SharedTile stage = ring->getTile(wb, op.getAhead());
   if (!op.getStatistics()) {
-    ring->clearRows(wb, count, nullptr);
+    ring->clearRows(wb, stage, count, nullptr);
     return success();
   }
   SharedTile tile = statistics->getTile(wb);
-  ring->clearRows(wb, count, [&](Value row) {
+  ring->clearRows(wb, stage, count, [&](Value row) {
     Value lse = wb.load(wb.b.getF32Type(), tile.atNumber(wb, int64_t(Statistic::Lse), row), sizeof(float));
     return wb.isEqual(lse, -std::numeric_limits<double>::infinity());
   });

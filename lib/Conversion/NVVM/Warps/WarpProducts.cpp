@@ -49,7 +49,7 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   SharedTile none;
   const TileRing *ring = findRing(op.getRhs());
   if (ring)
-    rhs = ring->getTile(wb);
+    rhs = ring->getTile(wb, op.getAhead());
   std::unique_ptr<Products> products =
       Products::create(wb, instruction, type, *lhs, isScores ? *rhs : none, isScores ? none : *rhs);
   if (op.getAsync() && !instruction.readsPanels())

@@ -151,24 +151,25 @@ public:
   TileRing(WarpBuilder &wb, const SharedTile &tile, int64_t stages, int64_t barriers);
   /// The barriers, by one thread.
   void initialise(WarpBuilder &wb, int64_t consumers) const;
-  /// Until the next stage is full, or empty.
-  void waitFor(WarpBuilder &wb, bool isEmpty) const;
-  /// The next stage.
-  SharedTile getTile(WarpBuilder &wb) const;
+  /// Until the next stage is full, or empty; or the one behind it.
+  void waitFor(WarpBuilder &wb, bool isEmpty, bool isAhead = false) const;
+  /// The next stage, or the one behind it.
+  SharedTile getTile(WarpBuilder &wb, bool isAhead = false) const;
   /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first. By a thread, or by
   /// the first lane of a warp.
   void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin, bool isWarp) const;
   /// Fills the next stage, once it is empty, by the lanes of a warp.
   void fill(WarpBuilder &wb, llvm::function_ref<void(const SharedTile &tile, mlir::Value lane)> body) const;
-  /// Rows of the next stage from `count` on, and those that are `isEmpty`, become 0: consumers do it together, and see
+  /// Rows of a stage from `count` on, and those that are `isEmpty`, become 0: consumers do it together, and see
   /// it. Without `isEmpty` it is the first ones alone.
-  void clearRows(WarpBuilder &wb, mlir::Value count, llvm::function_ref<mlir::Value(mlir::Value row)> isEmpty) const;
+  void clearRows(WarpBuilder &wb, const SharedTile &stage, mlir::Value count,
+                 llvm::function_ref<mlir::Value(mlir::Value row)> isEmpty) const;
   /// The warp has read the next stage.
   void release(WarpBuilder &wb) const;
 
 private:
-  mlir::Value getCount(WarpBuilder &wb) const;
-  mlir::Value getBarrier(WarpBuilder &wb, bool isEmpty) const;
+  mlir::Value getCount(WarpBuilder &wb, bool isAhead = false) const;
+  mlir::Value getBarrier(WarpBuilder &wb, bool isEmpty, bool isAhead = false) const;
   void advance(WarpBuilder &wb) const;
 
   SharedTile tile;

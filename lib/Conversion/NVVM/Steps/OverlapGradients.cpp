@@ -1,0 +1,247 @@
+//===- OverlapGradients.cpp - products of gradients run together ----------===//
+//
+// The products of a step are started together, and weights p are computed while dP
+// runs:
+//
+//   S →, dP → | wait S | p | wait dP | ds | pack | sums → | wait
+//
+// A loop is rotated where the registers hold the packed weights of a round beside
+// the scores of the next one, and the producer has a third stage:
+//
+//   S(0) →, dP(0) → | wait S | p | wait dP | ds | pack
+//   each further n:  S(n) →, dP(n) →, sums(n - 1) → | wait S | p | wait dP | ds | wait | pack
+//   sums(last) → | wait
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "OverlapGradients.h"
+#include "Warps/Producer.h"
+#include "attn/Support/Dialects.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+/// Stages of a rotated loop: one that the sums read, one that the scores read, and one on its way.
+static constexpr int64_t kMinStages = 3;
+/// Rounds of a rotated loop at least: what is left of fewer is no loop.
+static constexpr int64_t kMinRounds = 3;
+/// Registers of a thread beside sums, scores, their gradients, and both packed, and those of masks: with fewer, by
+/// ptxas, a loop spills.
+static constexpr int64_t kOtherRegisters = 40, kMaskRegisters = 8;
+
+Value attn::nvvm::roundFactors(IRRewriter &b, ProductOp values, Value factors) {
+  Type type = getElementTypeOrSelf(values.getRhs().getType());
+  return arith::TruncFOp::create(b, values.getLoc(),
+                                 getRegisterType(cast<ShapedType>(factors.getType()).getShape(), type), factors);
+}
+
+namespace {
+/// A step of gradients, whose products are started together.
+struct GradientStep {
+  ScoreGradientsOp gradients;
+  SmallVector<ProductOp> sums;
+
+  explicit GradientStep(ScoreGradientsOp op) : gradients(op) {
+    for (auto product : op->getBlock()->getOps<ProductOp>())
+      if (llvm::is_contained(op.getResults(), product.getLhs()))
+        sums.push_back(product);
+  }
+
+  void overlap(IRRewriter &b) {
+    if (auto scores = gradients.getScores().getDefiningOp<ProductOp>())
+      startAll(b, scores, gradients);
+    if (auto products = gradients.getDweights() ? gradients.getDweights().getDefiningOp<ProductOp>() : ProductOp())
+      start(products, gradients);
+    if (sums.empty())
+      return;
+    b.setInsertionPoint(sums.front());
+    for (ProductOp product : sums)
+      product.getLhsMutable().assign(roundFactors(b, product, product.getLhs()));
+    Operation *end = sums.back()->getNextNode();
+    startAll(b, sums, isa<ReleaseOp>(end) ? end->getNextNode() : end);
+  }
+
+private:
+  /// Starts `product` where it stands; `wait` waits for it. What it read is free behind that.
+  static void start(ProductOp product, Operation *wait) {
+    product.setAsync(true);
+    if (auto release = dyn_cast<ReleaseOp>(product->getNextNode()))
+      release->moveAfter(wait);
+  }
+
+  /// Starts products one behind the other, and waits for them in front of `end`.
+  static void startAll(IRRewriter &b, ArrayRef<ProductOp> products, Operation *end) {
+    for (ProductOp product : products) {
+      Value result = product->getResult(0);
+      b.setInsertionPoint(end);
+      auto wait = WaitProductOp::create(b, product.getLoc(), result);
+      b.replaceAllUsesExcept(result, wait.getResult(), wait);
+      start(product, wait);
+    }
+  }
+};
+
+/// Rotates the loop over columns of a step whose products are started together.
+class GradientRotation {
+public:
+  GradientRotation(IRRewriter &rewriter, const GradientStep &step)
+      : b(rewriter), gradients(step.gradients), sums(step.sums),
+        loop(dyn_cast<scf::ForOp>(step.gradients->getParentOp())) {
+    for (ProductOp sum : sums)
+      lagging.insert(getRoot(sum.getRhs()));
+  }
+
+  bool isPossible(BlockAttr schedule, bool hasMasks) {
+    // Other gradients wait for both products.
+    if (!loop || !isLinear(gradients) || sums.empty() || schedule.getStages() < kMinStages ||
+        loop.getNumResults() != sums.size())
+      return false;
+    if (std::optional<APInt> rounds = loop.getStaticTripCount(); rounds && rounds->slt(kMinRounds))
+      return false;
+    auto isStep = [](Operation &op) { return op.getNumRegions() > 0 && !isOfDialect<AttnDialect>(&op); };
+    if (llvm::any_of(*loop.getBody(), isStep) || llvm::range_size(loop.getBody()->getOps<ScoreGradientsOp>()) != 1)
+      return false;
+    for (auto [sum, yielded] : llvm::zip_equal(sums, loop.getBody()->getTerminator()->getOperands())) {
+      auto wait = yielded.getDefiningOp<WaitProductOp>();
+      auto argument = dyn_cast<BlockArgument>(sum.getOutput());
+      if (!wait || wait.getProduct() != sum->getResult(0) || !argument || argument.getOwner() != loop.getBody())
+        return false;
+    }
+    int64_t rows = kFragmentRows, columns = schedule.getKeyTile();
+    int64_t numbers = 2 * columns + int64_t(sums.size()) * columns / 2; // S, dP, and packed factors
+    for (ProductOp sum : sums)
+      numbers += cast<ShapedType>(sum.getOutput().getType()).getShape().back();
+    int64_t others = kOtherRegisters + (hasMasks ? kMaskRegisters : 0);
+    return numbers * rows / schedule.getLanes() + others <= getConsumerRegisters(schedule);
+  }
+
+  void run() {
+    b.setInsertionPoint(loop);
+    std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
+                           upper = getConstantIntValue(loop.getUpperBound());
+    if (lower && upper) {
+      if (*lower < *upper)
+        b.replaceOp(loop, createRounds());
+      return;
+    }
+    Location loc = loop.getLoc();
+    Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc, loop.getInitArgs());
+    b.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> results = createRounds();
+    b.setInsertionPointToEnd(branch.thenBlock());
+    scf::YieldOp::create(b, loc, results);
+    b.replaceOp(loop, branch.getResults());
+  }
+
+private:
+  /// What the loop yields, of all rounds, at the builder's position.
+  SmallVector<Value> createRounds() {
+    Location loc = loop.getLoc();
+    SmallVector<Value> carried = createRound(loop.getLowerBound(), loop.getInitArgs(), {});
+    Value second = b.createOrFold<arith::AddIOp>(loc, loop.getLowerBound(), loop.getStep());
+    auto rounds = scf::ForOp::create(b, loc, second, loop.getUpperBound(), loop.getStep(), carried);
+    rounds->setAttrs(loop->getDiscardableAttrDictionary());
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(rounds.getBody());
+      ValueRange arguments = rounds.getRegionIterArgs();
+      carried =
+          createRound(rounds.getInductionVar(), arguments.take_front(sums.size()), arguments.drop_front(sums.size()));
+      scf::YieldOp::create(b, loc, carried);
+    }
+    ValueRange results = rounds.getResults();
+    SmallVector<Value> started = startSums(results.take_front(sums.size()), results.drop_front(sums.size()));
+    return finishSums(started);
+  }
+
+  /// The sums of a round, by its packed factors.
+  SmallVector<Value> startSums(ValueRange accs, ValueRange factors) {
+    SmallVector<Value> started;
+    for (auto [sum, acc, factor] : llvm::zip_equal(sums, accs, factors)) {
+      IRMapping mapping;
+      mapping.map(sum.getOutput(), acc);
+      mapping.map(sum.getLhs(), factor);
+      mapping.map(sum.getRhs(), getRoot(sum.getRhs()));
+      started.push_back(b.clone(*sum, mapping)->getResult(0));
+    }
+    return started;
+  }
+
+  SmallVector<Value> finishSums(ValueRange started) {
+    SmallVector<Value> accs;
+    for (auto [sum, product] : llvm::zip_equal(sums, started)) {
+      accs.push_back(WaitProductOp::create(b, sum.getLoc(), product));
+      ReleaseOp::create(b, sum.getLoc(), getRoot(sum.getRhs()));
+    }
+    return accs;
+  }
+
+  /// True for an op of the sums: they move to the next round.
+  bool isOfSums(Operation &op) {
+    if (auto wait = dyn_cast<WaitProductOp>(op))
+      return llvm::is_contained(sums, wait.getProduct().getDefiningOp<ProductOp>());
+    if (auto release = dyn_cast<ReleaseOp>(op))
+      return lagging.contains(release.getTile());
+    auto product = dyn_cast<ProductOp>(op);
+    return product && llvm::is_contained(sums, product);
+  }
+
+  /// The stage of a round, where that of the one before is not released.
+  void setAhead(Operation *op) {
+    if (auto wait = dyn_cast<WaitOp>(op);
+        wait && llvm::any_of(wait.getStages(), [&](Value tile) { return lagging.contains(tile); }))
+      wait.setAhead(true);
+    if (auto clear = dyn_cast<ClearRowsOp>(op); clear && lagging.contains(clear.getTile()))
+      clear.setAhead(true);
+    if (auto product = dyn_cast<ProductOp>(op); product && lagging.contains(getRoot(product.getRhs())))
+      product.setAhead(true);
+  }
+
+  /// The scores and factors of a round; beside them the sums of the one before, where there is one. The sums up to
+  /// there, and the factors.
+  SmallVector<Value> createRound(Value induction, ValueRange accs, ValueRange before) {
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), induction);
+    SmallVector<Value> results(accs), started;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      if (isOfSums(op) || isa<arith::TruncFOp>(op))
+        continue;
+      if (!before.empty() && &op == gradients.getScores().getDefiningOp())
+        started = startSums(accs, before);
+      Operation *clone = b.clone(op, mapping);
+      if (!before.empty())
+        setAhead(clone);
+    }
+    if (!before.empty())
+      results = finishSums(started);
+    for (ProductOp sum : sums)
+      results.push_back(b.clone(*sum.getLhs().getDefiningOp(), mapping)->getResult(0));
+    return results;
+  }
+
+  IRRewriter &b;
+  ScoreGradientsOp gradients;
+  SmallVector<ProductOp> sums;
+  scf::ForOp loop;
+  llvm::SetVector<Value> lagging; ///< tiles that the sums read
+};
+} // namespace
+
+void attn::nvvm::overlapGradients(IRRewriter &b, gpu::GPUFuncOp kernel) {
+  SmallVector<GradientStep> steps;
+  kernel.walk([&](ScoreGradientsOp op) { steps.emplace_back(op); });
+  auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
+  bool hasMasks = llvm::any_of(steps, [](GradientStep &step) { return !step.gradients.getMaskMod().empty(); });
+  for (GradientStep &step : steps) {
+    step.overlap(b);
+    if (GradientRotation rotation(b, step); rotation.isPossible(schedule, hasMasks))
+      rotation.run();
+  }
+}
