@@ -109,9 +109,11 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     emulator.maxInstructions = run.maxInstructions;
   if (run.multiprocessors)
     emulator.multiprocessors = run.multiprocessors;
+  emulator.resident = run.resident;
   if (attn_cuda_use_driver(&getEmulatedDriver()) != 0)
     return createStringError(attn_cuda_message());
   ProblemRunner runner(std::move(*kernel));
+  runner.turns = run.turns;
   runner.forward = std::move(forward);
   runner.areHeadsInner = run.source.problem && StringRef(*run.source.problem).contains("layout=bshd");
   const bool isDefault = run.kinds.empty();
@@ -220,6 +222,7 @@ Error ProblemRunner::compileFor(const ProblemRun &run, StringRef target) {
 }
 
 Error ProblemRunner::call(InputSet &input) {
+  CudaEmulator::get().turns = turns + (&input - inputs.data());
   for (auto [argument, array, initial] : zip_equal(kernel.getDescription().arguments, input.arguments, input.initial))
     if (argument.isOutput)
       std::memcpy(array.data, initial.data, getNpyTypeSize(array.type) * driver::getNumElements(array.shape));
