@@ -69,6 +69,7 @@ KERNELS = {
         "pages=81,max_pages=9",
         ("pages=40,max_pages=4",),
     ),
+    "dropout lengths": Kernel("b1 hq4 hkv2 sq33 sk65 d64 f16 dropout=0.25 kv_lengths"),
     "fp8": Kernel("b1 hq2 sq? sk? d64 bf16 kv=fp8 kvscale=token", more=("sq=33,sk=65", "sq=64,sk=32")),
     "int8 decode": Kernel("b2 hq4 hkv2 sq1 sk203 d128 bf16 kv=int8 kvscale=head"),
     "lengths": Kernel("b3 hq2 sq? sk? d64 bf16 q_lengths kv_lengths sink", more=("sq=33,sk=65", "sq=64,sk=32")),

@@ -58,6 +58,16 @@ def test_waits_and_barriers(kernel, least):
     assert int(found[2]) >= least, done.stdout
 
 
+def test_transpositions_of_the_last_tile():
+    """Of a length in few: V must not be its own transposition, and lengths must nearly fill a tile."""
+    words = ["--kernel=dropout lengths", "--kind=transposition", "--least=1", f"--tools={ATTNC.parent}"]
+    done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) of (\d+) real faults caught", done.stdout)
+    assert found, done.stdout
+    assert int(found[2]) >= 16, done.stdout
+
+
 def test_waits_and_fences_of_wgmma():
     """One of each class of faults that only kernels of sm_90a have."""
     kinds = ["proxy fence removed", "wgmma fence removed", "wgmma wait removed", "phase not waited for", "parity",

@@ -129,13 +129,14 @@ void setOne(NpyArray &array, int64_t index) {
   }
 }
 
-/// `rows` rows of `inner` elements, each of heads of `columns`, from key `firstKey` on.
+/// `rows` rows of `inner` elements, each of heads of `columns`, from key `firstKey` on. One column further than the
+/// key, so that no block of an mma is its own transposition.
 void setOnes(NpyArray &array, int64_t first, int64_t rows, int64_t inner, int64_t columns, int64_t firstKey) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = first + row * inner;
     std::memset(array.data + start * getNpyTypeSize(array.type), 0, inner * getNpyTypeSize(array.type));
     for (int64_t head = 0; head < inner; head += columns)
-      setOne(array, start + head + (firstKey + row) % columns);
+      setOne(array, start + head + (firstKey + row + 1) % columns);
   }
 }
 
@@ -179,14 +180,18 @@ bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arr
   auto getSize = [&](const SizePlace &place) {
     return place.argument < 0 ? place.dim : arrays[place.argument].shape[place.dim];
   };
+  // [pages, page, heads, D] or [pages, heads, page, D]
   const int64_t page = getSize(check->page), width = table->shape[1];
-  if (values->shape[1] != page) // [pages, page, heads, D]
+  const bool areHeadsOuter = values->shape[2] == page;
+  if ((values->shape[1] == page) == areHeadsOuter)
     return false;
-  const int64_t inner = values->shape[2] * columns;
+  const int64_t heads = areHeadsOuter ? values->shape[1] : 1,
+                inner = areHeadsOuter ? columns : values->shape[2] * columns;
   for (int64_t i = 0, e = getNumElements(table->shape); i < e; ++i) {
     const int64_t first = (i % width) * page, left = readInteger(arrays[check->lengths], i / width) - first;
-    if (left > 0)
-      setOnes(*values, readInteger(*table, i) * page * inner, std::min(left, page), inner, columns, first);
+    for (int64_t head = 0; left > 0 && head < heads; ++head)
+      setOnes(*values, (readInteger(*table, i) * heads + head) * page * inner, std::min(left, page), inner, columns,
+              first);
   }
   return true;
 }

@@ -48,9 +48,9 @@ llvm::Expected<std::vector<NpyArray>> drawInputs(const Kernel &kernel, const dri
 /// The same numbers in the type of `to`.
 void copyFloats(const NpyArray &from, NpyArray &to);
 
-/// Makes row j of V a one in column j modulo D, so that an output is the weight of few keys, and how each weight was
-/// rounded shows. `areHeadsInner`: V is [batch, keys, heads, D]. False, and nothing is changed, where it is not known
-/// which row of V is of which key.
+/// Makes row j of V a one in column j + 1 modulo D, so that an output is the weight of few keys, and how each weight
+/// was rounded shows. `areHeadsInner`: V is [batch, keys, heads, D]. False, and nothing is changed, where it is not
+/// known which row of V is of which key.
 bool separateKeys(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays, bool areHeadsInner);
 
 } // namespace attn::ptx

@@ -44,6 +44,9 @@ constexpr SizeRange kSizes[] = {
     {128, 128, 256, 256, 0}, {193, 257, 385, 449, 1}, {130, 160, 66, 126, 0}, {1, 40, 1, 39, 1}};
 /// Of few queries, keys are split where there are many.
 constexpr SizeRange kSplitSizes = {1, 1, 1025, 1151, 1};
+/// Of a line with fewer rows, each kind of inputs is drawn again, at most so often: each key of a thread shall be the
+/// largest of some row, and the rounding of each shall show.
+constexpr size_t kEnoughRows = 256, kMostInputs = 4;
 } // namespace
 
 /// Where nobody gives the numbers of queries or keys.
@@ -109,12 +112,15 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     emulator.maxInstructions = run.maxInstructions;
   if (run.multiprocessors)
     emulator.multiprocessors = run.multiprocessors;
+  emulator.resident = run.resident;
   if (attn_cuda_use_driver(&getEmulatedDriver()) != 0)
     return createStringError(attn_cuda_message());
   ProblemRunner runner(std::move(*kernel));
+  runner.turns = run.turns;
   runner.forward = std::move(forward);
   runner.areHeadsInner = run.source.problem && StringRef(*run.source.problem).contains("layout=bshd");
   const bool isDefault = run.kinds.empty();
+  const bool isRepeated = isDefault && run.source.problem && runner.kernel.getDescription().kind != "backward";
   const std::vector<InputKind> kinds = isDefault ? getDefaultKinds(runner.kernel.getDescription()) : run.kinds;
   for (auto [i, kind] : enumerate(kinds)) {
     // Sizes, lengths and tables are others as well; once lengths are full, so that the last keys count.
@@ -122,6 +128,7 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     if (isDefault) {
       own.seed += i;
       own.fullLengths = i == 1;
+      own.fillsTiles = true;
     }
     std::vector<driver::ArgumentOptions> all = drawSizes(runner.kernel.getDescription(), own);
     for (const auto &sizes : run.moreSizes) {
@@ -131,6 +138,15 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     for (const driver::ArgumentOptions &arguments : all)
       if (Error error = runner.addInputs(run, arguments, kind, isDefault || !kind.separatesKeys, *reference))
         return error;
+    const size_t numRows = runner.inputs.back().magnitudes.values.size();
+    for (size_t count = 1;
+         isRepeated && numRows > 0 && all.size() == 1 && count * numRows < kEnoughRows && count < kMostInputs;
+         ++count) {
+      driver::ArgumentOptions next = all.front();
+      next.seed += count * kinds.size();
+      if (Error error = runner.addInputs(run, next, kind, true, *reference))
+        return error;
+    }
   }
   return runner;
 }
@@ -220,6 +236,7 @@ Error ProblemRunner::compileFor(const ProblemRun &run, StringRef target) {
 }
 
 Error ProblemRunner::call(InputSet &input) {
+  CudaEmulator::get().turns = turns + (&input - inputs.data());
   for (auto [argument, array, initial] : zip_equal(kernel.getDescription().arguments, input.arguments, input.initial))
     if (argument.isOutput)
       std::memcpy(array.data, initial.data, getNpyTypeSize(array.type) * driver::getNumElements(array.shape));

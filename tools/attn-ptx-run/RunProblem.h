@@ -7,6 +7,7 @@
 #define ATTN_TOOLS_ATTN_PTX_RUN_RUNPROBLEM_H
 
 #include "CompareOutputs.h"
+#include "PTXEmulator/Emulator.h"
 #include "llvm/Support/JSON.h"
 
 namespace attn::ptx {
@@ -18,10 +19,12 @@ struct ProblemRun {
   std::vector<std::map<std::string, int64_t>> moreSizes; ///< run beside those of `arguments`
   std::vector<InputKind> kinds;                          ///< of inputs, one after the other; none: the default ones
   std::vector<std::string> targets;                      ///< where there is no PTX, run one after the other
-  std::string schedule;         ///< as attnc had it: the host's side must be of the same kernels
-  std::string ptx;              ///< the text; empty: what attn makes of the source
-  int multiprocessors = 0;      ///< of the device, which persistent blocks are as many as; 0: the emulator's own number
-  uint64_t maxInstructions = 0; ///< of a launch; 0: as many as the emulator allows
+  std::string schedule;    ///< as attnc had it: the host's side must be of the same kernels
+  std::string ptx;         ///< the text; empty: what attn makes of the source
+  int multiprocessors = 0; ///< of the device, which persistent blocks are as many as; 0: the emulator's own number
+  unsigned resident = Launch().resident; ///< blocks that are alive at once
+  uint64_t turns = 0;                    ///< seed of their order on the first input, and one more on each next one
+  uint64_t maxInstructions = 0;          ///< of a launch; 0: as many as the emulator allows
 };
 
 /// The arguments of one call, and the expected outputs.
@@ -60,6 +63,7 @@ private:
   std::optional<driver::LoadedKernel> forward; ///< the reference of the other kernel of a backward one's pair
   bool areHeadsInner = false;                  ///< tensors are [batch, rows, heads, D]
   std::vector<InputSet> inputs;
+  uint64_t turns = 0; ///< seed of the first input
 };
 
 /// Runs the kernels of each target on each input, and prints how far the outputs are from the reference and what the

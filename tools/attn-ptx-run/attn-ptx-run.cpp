@@ -48,6 +48,12 @@ cl::opt<std::string> reportFile("report", cl::desc("write findings and counts as
 cl::opt<uint64_t> maxInstructions("max-instructions",
                                   cl::desc("end after so many instructions of warps (default 2^30)"),
                                   cl::value_desc("N"), cl::init(uint64_t(1) << 30), inCategory);
+cl::opt<unsigned> resident("resident", cl::desc("blocks that are alive at once, where they may wait for each other"),
+                           cl::value_desc("N"), cl::init(Launch().resident), inCategory);
+cl::opt<uint64_t> turns("turns",
+                        cl::desc("seed of the order in which blocks start and take turns (default: by their numbers; "
+                                 "with --problem, of each input another)"),
+                        cl::value_desc("SEED"), cl::init(0), inCategory);
 cl::opt<std::string> problem("problem", cl::desc("run as the kernels of this problem line, and compare"),
                              cl::value_desc("LINE"), inCategory);
 cl::opt<std::string> irFile("ir", cl::desc("run as the kernels of this source, and compare"),
@@ -125,6 +131,8 @@ Expected<ProblemRun> createProblemRun() {
   run.arguments.seed = seed;
   run.schedule = schedule;
   run.multiprocessors = multiprocessors;
+  run.resident = resident;
+  run.turns = turns;
   run.maxInstructions = faultFile.empty() || maxInstructions.getNumOccurrences() ? uint64_t(maxInstructions) : 0;
   for (double magnitude : magnitudes) {
     run.kinds.push_back(getKind(magnitude));
@@ -202,6 +210,8 @@ Expected<int> execute() {
     if (Error error = addArgument(word, call))
       return error;
   Launch launch{*blocks, *threads, shared, call.parameters, maxInstructions};
+  launch.resident = resident;
+  launch.turns = turns;
   Expected<Report> report = run(*module, *name, call.memory, launch);
   if (!report)
     return report.takeError();

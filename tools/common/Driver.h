@@ -34,6 +34,7 @@ struct ArgumentOptions {
   uint64_t seed = 0;
   std::map<std::string, int64_t> sizes; ///< of the dynamic sizes, by name; the rest from the files or random
   bool fullLengths = false;             ///< lengths as large as they may be, sequences of equal length
+  bool fillsTiles = false;              ///< each second length is one below a multiple of 64
   bool uniformRows = false;             ///< rows of a bias whose scores are all alike and large
 };
 

@@ -23,6 +23,8 @@ using namespace attn::driver;
 static constexpr double kKeptShare = 0.75;
 /// Causal offsets are in -kMaxOffset to kMaxOffset.
 static constexpr int64_t kMaxOffset = 8;
+/// Rows of tiles are divisors of it, or twice as many.
+static constexpr int64_t kLengthStep = 64;
 /// Integers without a check are in 0 to this: they may index a small table.
 static constexpr int64_t kMaxCaptured = 3;
 /// The dropout seed and offset of the known answers of docs/Semantics.md.
@@ -204,8 +206,13 @@ private:
       high = std::numeric_limits<int64_t>::max();
     for (const ValueCheck &check : argument.checks)
       high = std::min(high, getLimit(check) - (check.kind == ValueCheck::Kind::Positions ? getSize(check.rows) : 0));
+    const bool fillsTiles = options.fillsTiles && !argument.checks.empty() &&
+                            argument.checks.front().kind == ValueCheck::Kind::Lengths && high >= kLengthStep - 1;
     for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i)
-      writeInteger(array, i, options.fullLengths && !argument.checks.empty() ? high : draw(low, high));
+      writeInteger(array, i,
+                   options.fullLengths && !argument.checks.empty() ? high
+                   : fillsTiles && i % 2 == 0                      ? draw(1, (high + 1) / kLengthStep) * kLengthStep - 1
+                                                                   : draw(low, high));
   }
 
   /// A random partition of the limit; an even one if lengths shall be full.

@@ -278,6 +278,8 @@ int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gri
   // What the kernel was made for, not what this device has: a kernel for sm_80 that needs more is wrong everywhere.
   launch.maxInstructions = device().maxInstructions;
   launch.tracesWrites = device().tracesWrites;
+  launch.resident = device().resident;
+  launch.turns = device().turns;
   launch.largestShared = getSharedLimit(parseTarget(module.target));
   for (auto [i, parameter] : enumerate(module.findEntry(function.name)->parameters)) {
     const auto *bytes = static_cast<const uint8_t *>(parameters[i]);

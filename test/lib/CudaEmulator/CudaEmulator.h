@@ -35,6 +35,8 @@ struct CudaEmulator {
   bool keepsLaunches = false;                   ///< whether `launches` grows
   bool readsOnlyWritten = true;                 ///< copying bytes to the host that nothing has written is an error
   uint64_t maxInstructions = uint64_t(1) << 30; ///< of warps, of a launch
+  unsigned resident = Launch().resident;        ///< blocks that are alive at once
+  uint64_t turns = 0;                           ///< seed of their order
   bool tracesWrites = false;                    ///< whether `trace` grows
   bool isQuiet = false;                         ///< findings go to `findings`, and nowhere else
   uint64_t trace = 0;                           ///< sum of Report::trace of all launches

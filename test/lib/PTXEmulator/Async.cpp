@@ -28,7 +28,7 @@ AsyncProxy::Handle AsyncProxy::start(AsyncWrite write) {
 void AsyncProxy::complete(Handle handle, unsigned thread) {
   const AsyncWrite &write = writes[handle - 1];
   std::memcpy(&shared[write.offset], write.data.data(), write.data.size());
-  const Epoch now{clocks.now(thread), uint16_t(thread), write.line};
+  const Epoch now = clocks.now(thread, write.line);
   shadow.forStates(write.offset, write.data.size(), [&](ShadowState &state) {
     if (state.pending != handle) // overwritten by a later copy, which was reported
       return;

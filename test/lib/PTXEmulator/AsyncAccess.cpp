@@ -17,6 +17,7 @@ uint8_t *Block::accessAsync(const Warp &warp, unsigned lane, const Instruction &
   uint8_t *data = accessBytes(warp, lane, instruction, "shared memory", shared.data(), shared.size(), offset, bytes);
   if (!data)
     return nullptr;
+  grid.changes += access.isWrite;
   const char *does = access.isWrite ? "writes" : "reads";
   bool isInitialised = true;
   uint32_t pending = 0;
@@ -37,7 +38,7 @@ uint8_t *Block::accessAsync(const Warp &warp, unsigned lane, const Instruction &
   else if (!access.isWrite && !isInitialised)
     find(FindingKind::UninitialisedRead, warp, lane, instruction,
          "reads shared memory at " + Twine(offset) + " and on, of which nothing has written a part");
-  const Shadow::AsyncConflict conflict = shadow.accessAsync(offset, bytes, access);
+  const Shadow::AsyncConflict conflict = shadow.accessAsync(clocks, offset, bytes, access);
   if (!conflict.other.clock || pending)
     return data;
   const std::string text = (Twine(does) + " " + Twine(bytes) + " bytes of shared memory at " + Twine(offset) +

@@ -14,10 +14,10 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// After so many instructions another warp has its turn, so that a warp that spins on a flag lets others set it.
-constexpr unsigned kSlice = 2000;
 /// mbarriers, threads that store by bulk copies, warps that do wgmma.
 constexpr unsigned kMostAgents = 128;
+constexpr unsigned kMostThreads = 1024;
+static_assert(kMostThreads + kMostAgents <= 1u << kThreadBits);
 
 std::vector<uint8_t> packParameters(const Program &program, const Launch &launch) {
   std::vector<uint8_t> bytes(program.function->parameterBytes);
@@ -27,16 +27,14 @@ std::vector<uint8_t> packParameters(const Program &program, const Launch &launch
 }
 } // namespace
 
-Block::Block(const Program &program, GlobalMemory &global, const Launch &launch, Report &report, Dim3 index,
-             std::vector<uint8_t> &constants)
-    : program(program), global(global), launch(launch), report(report), index(index),
-      number((index.z * launch.grid.y + index.y) * launch.grid.x + index.x),
+Block::Block(Grid &grid, uint32_t number)
+    : grid(grid), program(grid.program), global(grid.global), launch(grid.launch), report(grid.report), number(number),
+      index{number % launch.grid.x, number / launch.grid.x % launch.grid.y, number / launch.grid.x / launch.grid.y},
       // Not a number in every format, so that what is read uninitialised shows in the result as well.
       shared(program.staticShared + launch.dynamicShared, 0xff),
-      clocks(launch.block.count(), program.hasAsyncProxy ? kMostAgents : 0), shadow(shared.size(), clocks),
+      clocks(number, launch.block.count(), program.hasAsyncProxy ? kMostAgents : 0), shadow(shared.size()),
       async(shared, shadow, clocks), mbarriers(*this), warpgroups(*this), copyGroups(launch.block.count()),
-      local(program.localBytes * launch.block.count()), constants(constants),
-      parameters(packParameters(program, launch)) {
+      local(program.localBytes * launch.block.count()), parameters(packParameters(program, launch)) {
   const uint64_t threads = launch.block.count();
   for (uint64_t first = 0; first < threads; first += kLanes) {
     const uint64_t lanes = std::min<uint64_t>(kLanes, threads - first);
@@ -76,6 +74,8 @@ std::string Block::describe(const Epoch &epoch) const {
     const Dim3 at = threadIndex(epoch.thread);
     who = ("thread (" + Twine(at.x) + ", " + Twine(at.y) + ", " + Twine(at.z) + ")").str();
   }
+  if (!clocks.isOwn(epoch))
+    who += " of block " + std::to_string(epoch.block);
   return who + " touched at line " + std::to_string(epoch.line);
 }
 
@@ -93,29 +93,32 @@ void Block::finish() {
                  index, threadIndex(thread));
 }
 
-void Block::run() {
-  while (!stopped) {
-    bool progress = false, done = true;
-    for (auto &warp : warps) {
-      if (warp->isDone())
-        continue;
-      const uint64_t before = executed;
-      warp->run(kSlice);
-      progress |= executed != before;
-      done &= warp->isDone();
-    }
-    if (executed > launch.maxInstructions && !done) {
-      report.add(FindingKind::InstructionLimit, 0, "",
-                 "expected at most " + Twine(launch.maxInstructions) + " instructions of warps", index);
-      stop();
-    }
-    if (done && !stopped)
-      finish();
-    if (done || stopped)
-      return;
-    if (!progress)
-      return reportDeadlock();
+Block::Turn Block::run(unsigned slice) {
+  bool progress = false;
+  hasYielded = false;
+  for (size_t i = 0; i < warps.size() && !hasYielded && !isStopped(); ++i) {
+    Warp &warp = *warps[nextWarp];
+    nextWarp = (nextWarp + 1) % warps.size();
+    if (warp.isDone())
+      continue;
+    const uint64_t before = grid.executed;
+    warp.run(slice);
+    progress |= grid.executed != before;
   }
+  const bool done = all_of(warps, [](const auto &warp) { return warp->isDone(); });
+  if (grid.executed > launch.maxInstructions && !done) {
+    report.add(FindingKind::InstructionLimit, 0, "",
+               "expected at most " + Twine(launch.maxInstructions) + " instructions of warps", index);
+    stop();
+  }
+  if (done && !isStopped())
+    finish();
+  if (done || progress || isStopped())
+    return done ? Turn::Done : Turn::Goes;
+  if (any_of(warps, [](const auto &warp) { return warp->isPolling(); }))
+    return Turn::Waits;
+  reportDeadlock();
+  return Turn::Goes;
 }
 
 bool Block::arrive(Warp &warp, unsigned path, const Instruction &instruction, LaneMask lanes) {
@@ -165,6 +168,7 @@ bool Block::arrive(Warp &warp, unsigned path, const Instruction &instruction, La
     stop();
     return false;
   }
+  ++grid.changes;
   // "As if all the threads in the warp have executed the instruction."
   barrier.arrived += isAligned ? kLanes : std::popcount(lanes);
   for (unsigned lane = first; lane < kLanes; ++lane)
@@ -237,7 +241,6 @@ void Block::reportWaiting(const Warp &warp, const Path &path) {
   }
 }
 
-/// Every path that waits, once for its line.
 void Block::reportDeadlock() {
   unsigned exited = 0;
   for (auto &warp : warps)
@@ -254,6 +257,9 @@ void Block::reportDeadlock() {
       }
       if (path.state == Path::State::AtMbarrier)
         reportWaiting(*warp, path);
+      if (path.state == Path::State::Polling)
+        find(FindingKind::Deadlock, *warp, std::countr_zero(path.mask), *path.polled,
+             "reads the same value again and again, and no block can change it: " + grid.describeStarted());
       if (path.state != Path::State::AtBarrier)
         continue;
       const uint32_t number = warp->row<uint32_t>(instruction.rows[1])[std::countr_zero(path.mask)];

@@ -8,7 +8,7 @@
 
 #include "Async.h"
 #include "BulkCopy.h"
-#include "Emulator.h"
+#include "Grid.h"
 #include "Mbarrier.h"
 #include "Warpgroup.h"
 
@@ -37,9 +37,12 @@ struct Barrier {
 
 class Block {
 public:
-  Block(const Program &program, GlobalMemory &global, const Launch &launch, Report &report, Dim3 index,
-        std::vector<uint8_t> &constants);
-  void run();
+  enum class Turn : uint8_t { Done, Goes, Waits };
+  Block(Grid &grid, uint32_t number);
+  /// At most that many instructions of each warp. Waits: for other blocks.
+  Turn run(unsigned slice);
+  /// Every path that waits, once for its line. Ends the launch.
+  void reportDeadlock();
 
   /// Where the `bytes` at `address` are on the host, after all checks; null after a finding. `align` 0: as `bytes`.
   uint8_t *access(const Warp &warp, unsigned lane, const Instruction &instruction, Space space, uint64_t address,
@@ -55,6 +58,10 @@ public:
   /// The space that a generic address lies in; the address becomes one of that space.
   static Space resolveGeneric(uint64_t &address);
 
+  /// What strong accesses of global memory order, after they were made. All but adding floats ends the turn.
+  void order(Warp &warp, const Instruction &instruction, LaneMask lanes, llvm::ArrayRef<uint64_t> addresses,
+             Access access);
+
   /// True: the path waits.
   bool arrive(Warp &warp, unsigned path, const Instruction &instruction, LaneMask lanes);
   void syncWarp(const Warp &warp, LaneMask lanes);
@@ -66,19 +73,20 @@ public:
   void find(FindingKind kind, const Warp &warp, unsigned lane, const Instruction &instruction,
             const llvm::Twine &message);
   /// Ends the launch: what follows would only repeat the finding.
-  void stop() { stopped = true; }
-  bool isStopped() const { return stopped; }
+  void stop() { grid.stopped = true; }
+  bool isStopped() const { return grid.stopped; }
   Dim3 threadIndex(unsigned thread) const;
   Counters &counters(const Instruction &instruction) {
     return report.counters[&instruction - program.instructions.data()];
   }
 
+  Grid &grid;
   const Program &program;
   GlobalMemory &global;
   const Launch &launch;
   Report &report;
-  const Dim3 index;
   const uint32_t number; ///< of the block in its grid
+  const Dim3 index;
   std::vector<uint8_t> shared;
   Clocks clocks;
   Shadow shadow;
@@ -87,7 +95,6 @@ public:
   Warpgroups warpgroups;
   std::vector<CopyGroups> copyGroups;        ///< by thread
   std::map<unsigned, BulkGroups> bulkGroups; ///< by thread, of those that have some
-  uint64_t executed = 0;
 
 private:
   uint8_t *accessShared(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t offset,
@@ -96,20 +103,21 @@ private:
                         unsigned bytes, Access access);
   void checkOtherBlocks(const Warp &warp, unsigned lane, const Instruction &instruction, Buffer &buffer,
                         uint64_t offset, unsigned bytes, Access access);
+  void checkOrder(const Warp &warp, unsigned lane, const Instruction &instruction, const Buffer &buffer,
+                  uint64_t offset, unsigned bytes, Access access);
   uint8_t *accessBytes(const Warp &warp, unsigned lane, const Instruction &instruction, llvm::StringRef name,
                        uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes);
   void completeBarrier(Barrier &barrier);
-  void reportDeadlock();
   void reportWaiting(const Warp &warp, const Path &path);
   void finish();
 
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<uint8_t> local; ///< thread after thread
-  std::vector<uint8_t> &constants;
   std::vector<uint8_t> parameters;
   Barrier barriers[kBarriers];
   std::vector<std::string> agentNames;
-  bool stopped = false;
+  size_t nextWarp = 0; ///< whose turn it is
+  bool hasYielded = false;
 };
 
 } // namespace attn::ptx

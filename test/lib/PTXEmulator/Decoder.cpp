@@ -143,6 +143,21 @@ void Decoder::takeRounding() {
   instruction.rounding = takeOne<Rounding>(kRoundings).value_or(Rounding::NearestEven);
 }
 
+void Decoder::takeOrder(bool isStrong) {
+  auto takeAny = [&](ArrayRef<StringLiteral> names) {
+    return llvm::count_if(names, [&](StringRef name) { return takeModifier(name); }) > 0;
+  };
+  const bool isNear = takeAny({".cta", ".cluster"}), isBoth = takeAny({".acq_rel", ".sc"});
+  const bool acquires = takeAny({".acquire"}) || isBoth, releases = takeAny({".release"}) || isBoth;
+  isStrong |= takeAny({".relaxed", ".volatile", ".mmio"}) || acquires || releases;
+  takeHints({".weak", ".gpu", ".sys"});
+  if (instruction.space != Space::Global && instruction.space != Space::Generic)
+    return;
+  instruction.isStrong = isStrong;
+  instruction.acquires = acquires && !isNear;
+  instruction.releases = releases && !isNear;
+}
+
 Space Decoder::takeSpace() {
   constexpr Named<Space> kSpaces[] = {
       {".global", Space::Global}, {".shared", Space::Shared}, {".shared::cta", Space::Shared}, {".local", Space::Local},

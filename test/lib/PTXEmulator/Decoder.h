@@ -49,7 +49,9 @@ public:
     return std::nullopt;
   }
   void takeRounding(); ///< .rn .rz .rm .rp .rna → instruction.rounding
-  Space takeSpace();   ///< .global, .shared, .shared::cta, …; Generic where none is there
+  /// .relaxed, .acquire, .gpu, …: what it orders among blocks. After the space. `isStrong`: also without them.
+  void takeOrder(bool isStrong);
+  Space takeSpace(); ///< .global, .shared, .shared::cta, …; Generic where none is there
 
   size_t operandCount() const { return current->operands.size(); }
   bool expectOperands(size_t least, size_t most);

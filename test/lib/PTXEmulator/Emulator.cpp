@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emulator.h"
-#include "Block.h"
+#include "Grid.h"
 
 #include <chrono>
 
@@ -21,6 +21,8 @@ Error checkLaunch(const Function &function, const Launch &launch) {
   const uint64_t threads = launch.block.count(), blocks = launch.grid.count();
   if (threads < 1 || threads > kMostThreads)
     return createStringError("expected a block of 1 to 1024 threads, found " + Twine(threads));
+  if (launch.resident < 1)
+    return createStringError("expected at least one block that is alive, found 0");
   if (blocks < 1 || blocks > kMostBlocks)
     return createStringError("expected a grid of 1 to 2^31 blocks, found " + Twine(blocks));
   const uint32_t size[] = {launch.block.x, launch.block.y, launch.block.z};
@@ -75,19 +77,8 @@ Expected<Report> attn::ptx::run(const Module &module, StringRef entry, GlobalMem
   report.counters.resize(program.instructions.size());
 
   const auto start = std::chrono::steady_clock::now();
-  std::vector<uint8_t> constants = program.constants;
   memory.startLaunch();
-  uint64_t executed = 0;
-  for (uint64_t i = 0; i < launch.grid.count(); ++i) {
-    const Dim3 index{uint32_t(i % launch.grid.x), uint32_t(i / launch.grid.x % launch.grid.y),
-                     uint32_t(i / launch.grid.x / launch.grid.y)};
-    Block block(program, memory, launch, report, index, constants);
-    block.executed = executed;
-    block.run();
-    executed = block.executed;
-    if (block.isStopped())
-      break;
-  }
+  Grid(program, memory, launch, report).run();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

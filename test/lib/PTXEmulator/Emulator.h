@@ -38,6 +38,11 @@ struct Launch {
   bool tracesWrites = false;
   /// What a block may have, as on sm_90.
   uint64_t largestShared = 227 * 1024;
+  /// Blocks that are alive at once, of kernels that may order their blocks. One that waits for an earlier one needs no
+  /// certain number.
+  unsigned resident = 4;
+  /// 0: blocks start and take turns by their numbers. Else the seed of another order.
+  uint64_t turns = 0;
 };
 
 /// Executes one kernel. Errors are of the launch: no such entry, parameters that do not fit, a block that is too large.

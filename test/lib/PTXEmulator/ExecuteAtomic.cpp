@@ -65,34 +65,49 @@ uint64_t apply(const Instruction &instruction, uint64_t old, uint64_t b, uint64_
   }
 }
 
-/// rows: address, d or kNoRow, b, c. Lane after lane: one of the orders that the machine may take.
+// rows: address, d of each element or kNoRow, b of each, c.
+constexpr unsigned kMostElements = 8, kResultRow = 1, kSourceRow = kResultRow + kMostElements,
+                   kLastRow = kSourceRow + kMostElements;
+constexpr unsigned kMostBytes = 16;
+
+/// Lane after lane: one of the orders that the machine may take.
 void atomic(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   uint64_t addresses[kLanes];
   const Space space = loadAddresses(warp, instruction, lanes, addresses);
-  const unsigned bytes = instruction.bytes;
-  warp.block.countAccess(instruction, space, addresses, lanes, bytes);
+  const unsigned bytes = instruction.bytes, total = bytes * instruction.count;
+  const Access access = instruction.type >= Type::F16 ? Access::FloatAdd : Access::Atomic;
+  warp.block.countAccess(instruction, space, addresses, lanes, total);
   forLanes(lanes, [&](unsigned lane) {
-    uint8_t *data =
-        warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], bytes, Access::Atomic);
-    uint64_t old = 0, b = 0, c = 0;
-    std::memcpy(&b, warp.row<uint8_t>(instruction.rows[2]) + lane * bytes, bytes);
-    std::memcpy(&c, warp.row<uint8_t>(instruction.rows[3]) + lane * bytes, bytes);
-    if (data) {
-      std::memcpy(&old, data, bytes);
-      const uint64_t result = apply(instruction, old, b, c);
-      std::memcpy(data, &result, bytes);
-      warp.block.traceWrite(warp, lane, instruction.space, addresses[lane], data, bytes);
+    uint8_t *data = warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, access);
+    for (unsigned i = 0; i < instruction.count; ++i) {
+      const uint32_t resultRow = instruction.rows[kResultRow + i];
+      uint64_t old = 0, b = 0, c = 0;
+      std::memcpy(&b, warp.row<uint8_t>(instruction.rows[kSourceRow + i]) + lane * bytes, bytes);
+      std::memcpy(&c, warp.row<uint8_t>(instruction.rows[kLastRow]) + lane * bytes, bytes);
+      if (data) {
+        std::memcpy(&old, data + i * bytes, bytes);
+        const uint64_t result = apply(instruction, old, b, c);
+        std::memcpy(data + i * bytes, &result, bytes);
+        warp.block.grid.changes += result != old;
+      }
+      if (resultRow != kNoRow)
+        std::memcpy(warp.row<uint8_t>(resultRow) + lane * bytes, &old, bytes);
     }
-    if (instruction.rows[1] != kNoRow)
-      std::memcpy(warp.row<uint8_t>(instruction.rows[1]) + lane * bytes, &old, bytes);
+    if (data)
+      warp.block.traceWrite(warp, lane, instruction.space, addresses[lane], data, total);
   });
+  if (instruction.isStrong && space == Space::Global)
+    warp.block.order(warp, instruction, lanes, addresses, access);
 }
 
 template <bool HasResult> void decodeAtomic(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
-  decoder.takeHints({".relaxed", ".acquire", ".release", ".acq_rel", ".cta", ".cluster", ".gpu", ".sys", ".noftz"});
+  decoder.takeHints({".noftz"});
   instruction.space = decoder.takeSpace();
+  decoder.takeOrder(/*isStrong=*/true);
   auto operation = decoder.takeOne<Operation>(kOperations);
+  constexpr Named<uint8_t> kVectors[] = {{".v2", 2}, {".v4", 4}, {".v8", 8}};
+  instruction.count = decoder.takeOne<uint8_t>(kVectors).value_or(1);
   instruction.type = decoder.takeType();
   if (!operation)
     return decoder.unknown("expected an operation");
@@ -103,17 +118,29 @@ template <bool HasResult> void decodeAtomic(Decoder &decoder) {
     return decoder.unknown("expected an operation that the type has");
   instruction.variant = uint8_t(*operation);
   instruction.bytes = getBytes(instruction.type);
+  if (instruction.count > 1 &&
+      (!isFloat || instruction.space != Space::Global || instruction.bytes * instruction.count > kMostBytes))
+    return decoder.unknown("expected a vector of floats of global memory, of at most 16 bytes");
   const size_t operands = 2 + HasResult + (*operation == Operation::CompareAndSwap);
   if (!decoder.expectOperands(operands, operands))
     return;
   instruction.run = atomic;
   decoder.setUndefinedUse(UndefinedUse::Observes);
   instruction.rows[0] = decoder.address(decoder.operand(HasResult));
-  instruction.rows[1] = HasResult ? decoder.destination(decoder.operand(0), getBits(instruction.type)) : kNoRow;
-  instruction.rows[2] = decoder.source(decoder.operand(1 + HasResult), instruction.type);
-  instruction.rows[3] = *operation == Operation::CompareAndSwap
-                            ? decoder.source(decoder.operand(2 + HasResult), instruction.type)
-                            : instruction.rows[2];
+  for (unsigned i = 0; i < instruction.count; ++i) {
+    auto element = [&](const Operand &operand) -> const Operand & {
+      const bool fits = instruction.count == 1 || operand.parts.size() == instruction.count;
+      if (!fits)
+        decoder.invalid("expected " + llvm::Twine(unsigned(instruction.count)) + " registers");
+      return instruction.count == 1 || !fits ? operand : operand.parts[i];
+    };
+    instruction.rows[kResultRow + i] =
+        HasResult ? decoder.destination(element(decoder.operand(0)), getBits(instruction.type)) : kNoRow;
+    instruction.rows[kSourceRow + i] = decoder.source(element(decoder.operand(1 + HasResult)), instruction.type);
+  }
+  instruction.rows[kLastRow] = *operation == Operation::CompareAndSwap
+                                   ? decoder.source(decoder.operand(2 + HasResult), instruction.type)
+                                   : instruction.rows[kSourceRow];
 }
 
 constexpr InstructionInfo kInstructions[] = {{"atom", Family::Any, decodeAtomic<true>},

@@ -91,8 +91,12 @@ void announceMbarriers(Warp &warp, const Instruction &, LaneMask lanes) {
   forLanes(lanes, [&](unsigned lane) { warp.block.mbarriers.announce(warp.thread(lane)); });
 }
 
-/// Every access is performed at once, in one order: a fence has nothing left to order. It orders no accesses of other
-/// threads for the race check either, which knows barriers only. Between the proxies it does (Races.h).
+void fenceBlocks(Warp &warp, const Instruction &, LaneMask lanes) {
+  forLanes(lanes, [&](unsigned lane) { warp.block.grid.order.fence(warp.block.clocks, warp.thread(lane)); });
+}
+
+/// Every access is performed at once, in one order: a fence has nothing left to order but for the race checks. Of those
+/// of shared memory, it does between the proxies (Races.h).
 void decodeFence(Decoder &decoder) {
   if (decoder.takeModifier(".proxy")) {
     decoder.instruction.run = nothing;
@@ -110,8 +114,14 @@ void decodeFence(Decoder &decoder) {
     decoder.instruction.run = announceMbarriers;
     return;
   }
-  decoder.takeHints({".sc", ".acq_rel", ".acquire", ".release", ".cta", ".gpu", ".sys", ".gl", ".cluster"});
-  decoder.instruction.run = nothing;
+  decoder.takeOrder(/*isStrong=*/false);
+  decoder.instruction.run = decoder.instruction.acquires ? fenceBlocks : nothing;
+}
+
+void decodeMembar(Decoder &decoder) {
+  decoder.instruction.acquires = !decoder.takeModifier(".cta");
+  decoder.takeHints({".gl", ".sys"});
+  decoder.instruction.run = decoder.instruction.acquires ? fenceBlocks : nothing;
 }
 
 /// Dependent launches: each launch here is alone, so that what it waits for has happened, and it starts nobody.
@@ -134,7 +144,7 @@ constexpr InstructionInfo kInstructions[] = {
     {"trap", Family::Any, decodeTrap},
     {"bar", Family::Any, decodeBarrier<true>},
     {"barrier", Family::Any, decodeBarrier<false>},
-    {"membar", Family::Any, decodeFence},
+    {"membar", Family::Any, decodeMembar},
     {"fence", Family::Any, decodeFence},
     {"nanosleep", Family::Any, decodeSleep},
     {"griddepcontrol", Family::Any, decodeDependency},

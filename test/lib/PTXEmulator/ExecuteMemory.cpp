@@ -19,9 +19,9 @@ void load(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   warp.block.countAccess(instruction, space, addresses, lanes, total);
   // Most elements are as wide as their registers, which are of 32 bits.
   const bool isWord = bytes == sizeof(uint32_t) && instruction.variant == sizeof(uint32_t);
+  const Access access = instruction.isStrong ? Access::StrongRead : Access::Read;
   forLanes(lanes, [&](unsigned lane) {
-    const uint8_t *data =
-        warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, Access::Read);
+    const uint8_t *data = warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, access);
     if (isWord) {
       for (unsigned i = 0; i < instruction.count; ++i) {
         uint32_t &word = warp.row<uint32_t>(instruction.rows[1 + i])[lane];
@@ -38,6 +38,8 @@ void load(Warp &warp, const Instruction &instruction, LaneMask lanes) {
       std::memcpy(warp.row<uint8_t>(instruction.rows[1 + i]) + lane * instruction.variant, &value, instruction.variant);
     }
   });
+  if (access == Access::StrongRead && space == Space::Global)
+    warp.block.order(warp, instruction, lanes, addresses, access);
 }
 
 void store(Warp &warp, const Instruction &instruction, LaneMask lanes) {
@@ -45,54 +47,31 @@ void store(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const Space space = loadAddresses(warp, instruction, lanes, addresses);
   const unsigned bytes = instruction.bytes, total = bytes * instruction.count;
   warp.block.countAccess(instruction, space, addresses, lanes, total);
+  const Access access = instruction.isStrong ? Access::StrongWrite : Access::Write;
   forLanes(lanes, [&](unsigned lane) {
-    uint8_t *data =
-        warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, Access::Write);
+    uint8_t *data = warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, access);
     for (unsigned i = 0; data && i < instruction.count; ++i)
       std::memcpy(data + i * bytes, warp.row<uint8_t>(instruction.rows[1 + i]) + lane * instruction.variant, bytes);
     if (data)
       warp.block.traceWrite(warp, lane, instruction.space, addresses[lane], data, total);
   });
+  if (access == Access::StrongWrite && space == Space::Global)
+    warp.block.order(warp, instruction, lanes, addresses, access);
 }
 
-/// Caches and orders do not show here: every access is performed at once.
-void takeMemoryHints(Decoder &decoder) {
-  decoder.takeHints({".weak",
-                     ".relaxed",
-                     ".acquire",
-                     ".release",
-                     ".volatile",
-                     ".mmio",
-                     ".cta",
-                     ".cluster",
-                     ".gpu",
-                     ".sys",
-                     ".nc",
-                     ".ca",
-                     ".cg",
-                     ".cs",
-                     ".lu",
-                     ".cv",
-                     ".wb",
-                     ".wt",
-                     ".L1::evict_normal",
-                     ".L1::evict_unchanged",
-                     ".L1::evict_first",
-                     ".L1::evict_last",
-                     ".L1::no_allocate",
-                     ".L2::evict_normal",
-                     ".L2::evict_first",
-                     ".L2::evict_last",
-                     ".L2::64B",
-                     ".L2::128B",
-                     ".L2::256B"});
+/// Caches do not show here.
+void takeCacheHints(Decoder &decoder) {
+  decoder.takeHints({".nc", ".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".L1::evict_normal",
+                     ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate",
+                     ".L2::evict_normal", ".L2::evict_first", ".L2::evict_last", ".L2::64B", ".L2::128B", ".L2::256B"});
 }
 
 template <bool IsLoad> void decodeAccess(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
-  takeMemoryHints(decoder);
+  takeCacheHints(decoder);
   const bool hasPolicy = decoder.takeModifier(".L2::cache_hint");
   instruction.space = decoder.takeSpace();
+  decoder.takeOrder(/*isStrong=*/false);
   constexpr Named<uint8_t> kVectors[] = {{".v2", 2}, {".v4", 4}, {".v8", 8}};
   instruction.count = decoder.takeOne<uint8_t>(kVectors).value_or(1);
   instruction.type = decoder.takeType();

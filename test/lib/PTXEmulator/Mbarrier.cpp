@@ -41,8 +41,9 @@ Mbarrier *Mbarriers::use(const Warp &warp, unsigned lane, const Instruction &ins
     block.stop(); // what waits for it would wait for ever
     return nullptr;
   }
+  ++block.grid.changes;
   const unsigned thread = warp.thread(lane);
-  const Epoch other = block.shadow.access(address, 1, Access::Atomic, thread, instruction.line);
+  const Epoch other = block.shadow.access(block.clocks, address, 1, Access::Atomic, thread, instruction.line);
   if (other.clock)
     block.find(FindingKind::Race, warp, lane, instruction,
                "uses the mbarrier at " + Twine(address) + ", which " + block.describe(other) +
@@ -74,7 +75,7 @@ void Mbarriers::init(const Warp &warp, unsigned lane, const Instruction &instruc
   Mbarrier object{address, count, count};
   object.agent = agent->second.first;
   object.clock = agent->second.second + 1;
-  object.initialised = {block.clocks.now(thread), uint16_t(thread), instruction.line};
+  object.initialised = block.clocks.now(thread, instruction.line);
   object.seen.assign(block.launch.block.count(), kNeverSeen);
   objects.emplace(address, std::move(object));
   block.shadow.forStates(address, kBytes, [](ShadowState &state) { state.pending = kMbarrierByte; });
@@ -220,7 +221,7 @@ Mbarrier *Mbarriers::startCopy(const Warp &warp, unsigned lane, const Instructio
   if (!object)
     return nullptr;
   const Epoch init = object->initialised;
-  if (!object->isAnnounced && !block.clocks.isFenced(init.thread, init.clock, warp.thread(lane)))
+  if (!object->isAnnounced && !block.clocks.isFenced(init, warp.thread(lane)))
     block.find(FindingKind::ProxyFence, warp, lane, instruction,
                "a copy completes on the mbarrier at " + Twine(object->offset) + ", which " + block.describe(init) +
                    "; expected fence.mbarrier_init or fence.proxy.async between them");

@@ -52,8 +52,10 @@ uint64_t GlobalMemory::hash() const {
 }
 
 void GlobalMemory::startLaunch() {
-  for (Buffer &buffer : buffers)
+  for (Buffer &buffer : buffers) {
     buffer.writers.clear();
+    buffer.readers.clear();
+  }
 }
 
 const Buffer *GlobalMemory::findBelow(uint64_t address) const {

@@ -21,7 +21,9 @@ struct Buffer {
   std::vector<uint8_t> data;
   std::vector<uint8_t> initialised; ///< by byte
   bool isReadOnly = false;
-  std::vector<uint32_t> writers = {}; ///< by byte: the number of the block that wrote it in this launch, + 1; or empty
+  /// By byte: the number of the block that wrote or read it in this launch, + 1; or empty. Of kernels that do not order
+  /// blocks.
+  std::vector<uint32_t> writers = {}, readers = {};
 };
 
 class GlobalMemory {

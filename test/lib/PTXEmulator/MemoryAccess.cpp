@@ -15,6 +15,21 @@
 using namespace llvm;
 using namespace attn::ptx;
 
+namespace {
+/// Buffer::readers of what more than one block has read.
+constexpr uint32_t kSeveral = ~uint32_t(0);
+
+/// As which the races of shared memory know it.
+Access getWeak(Access access) {
+  switch (access) {
+  case Access::StrongRead: return Access::Read;
+  case Access::StrongWrite: return Access::Write;
+  case Access::FloatAdd: return Access::Atomic;
+  default: return access;
+  }
+}
+} // namespace
+
 Space Block::resolveGeneric(uint64_t &address) {
   const struct {
     uint64_t start;
@@ -92,7 +107,7 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
   else if (!isWrite && !isInitialised)
     find(FindingKind::UninitialisedRead, warp, lane, instruction,
          "reads shared memory at " + Twine(offset) + ", which nothing has written");
-  const Epoch other = shadow.access(offset, bytes, access, thread, instruction.line);
+  const Epoch other = shadow.access(clocks, offset, bytes, access, thread, instruction.line);
   if (other.clock && !pending) {
     find(FindingKind::Race, warp, lane, instruction,
          Twine(isWrite                  ? "writes"
@@ -103,25 +118,74 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
   return data;
 }
 
-/// Nothing orders two blocks of a launch, unless the kernel has fences, acquires or releases: then nothing is said.
+/// Of a kernel without strong accesses: nothing orders two blocks of it.
 void Block::checkOtherBlocks(const Warp &warp, unsigned lane, const Instruction &instruction, Buffer &buffer,
                              uint64_t offset, unsigned bytes, Access access) {
   const bool isWrite = access == Access::Write;
-  if (program.ordersBlocks || access == Access::Atomic || (!isWrite && buffer.writers.empty()))
-    return;
-  if (buffer.writers.empty())
-    buffer.writers.assign(buffer.data.size(), 0);
-  uint32_t *writers = &buffer.writers[offset];
-  for (unsigned i = 0; i < bytes; ++i) {
-    if (writers[i] == 0 || writers[i] == number + 1)
-      continue;
+  const uint32_t own = number + 1;
+  auto prepare = [&](std::vector<uint32_t> &blocks) {
+    if (blocks.empty())
+      blocks.assign(buffer.data.size(), 0);
+    return &blocks[offset];
+  };
+  auto findOther = [&](const uint32_t *blocks, const char *did) {
+    const uint32_t *other = std::find_if(blocks, blocks + bytes, [&](uint32_t at) { return at != 0 && at != own; });
+    if (other == blocks + bytes)
+      return;
     find(FindingKind::Race, warp, lane, instruction,
-         Twine(isWrite ? "writes " : "reads ") + buffer.name + " at offset " + Twine(offset + i) + ", which block " +
-             Twine(writers[i] - 1) + " of the launch wrote; nothing orders two blocks");
-    break;
+         Twine(isWrite ? "writes " : "reads ") + buffer.name + " at offset " + Twine(offset + (other - blocks)) +
+             ", which " + (*other == kSeveral ? "other blocks" : "block " + std::to_string(*other - 1)) +
+             " of the launch " + did + "; nothing orders two blocks");
+  };
+  if (isWrite || !buffer.writers.empty())
+    findOther(prepare(buffer.writers), "wrote");
+  uint32_t *readers = prepare(buffer.readers);
+  if (isWrite) {
+    findOther(readers, "read");
+    std::fill_n(&buffer.writers[offset], bytes, own);
+    return;
   }
-  if (isWrite)
-    std::fill_n(writers, bytes, number + 1);
+  for (unsigned i = 0; i < bytes; ++i)
+    readers[i] = readers[i] == 0 || readers[i] == own ? own : kSeveral;
+}
+
+void Block::checkOrder(const Warp &warp, unsigned lane, const Instruction &instruction, const Buffer &buffer,
+                       uint64_t offset, unsigned bytes, Access access) {
+  const Epoch other = grid.order.access(clocks, buffer, offset, bytes, access, warp.thread(lane), instruction.line);
+  if (!other.clock)
+    return;
+  const std::string where = buffer.name + " at offset " + std::to_string(offset) + ", which " + describe(other);
+  if (access == Access::FloatAdd)
+    find(FindingKind::UnorderedAdd, warp, lane, instruction,
+         "adds to " + where +
+             ", in no order, so that the sum is not always the same; expected a release of that block that this thread "
+             "has acquired");
+  else
+    find(FindingKind::Race, warp, lane, instruction,
+         Twine(access == Access::Read || access == Access::StrongRead ? "reads " : "writes ") + where +
+             "; nothing orders the two");
+}
+
+void Block::order(Warp &warp, const Instruction &instruction, LaneMask lanes, ArrayRef<uint64_t> addresses,
+                  Access access) {
+  const bool isUpdate = access == Access::Atomic || access == Access::FloatAdd;
+  const bool reads = access == Access::StrongRead || (isUpdate && instruction.rows[1] != kNoRow);
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    for (unsigned i = 0; (lanes >> lane & 1) && i < instruction.count; ++i) {
+      const uint64_t address = addresses[lane] + i * instruction.bytes;
+      if (reads)
+        grid.order.load(clocks, warp.thread(lane), address, instruction.acquires);
+      if (access != Access::StrongRead)
+        grid.order.store(clocks, warp.thread(lane), address, instruction.releases, isUpdate);
+    }
+  }
+  if (reads)
+    warp.poll(instruction);
+  // No other block waits for a sum.
+  if (access == Access::FloatAdd)
+    return;
+  warp.yield();
+  hasYielded = true;
 }
 
 uint8_t *Block::accessGlobal(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address,
@@ -141,13 +205,16 @@ uint8_t *Block::accessGlobal(const Warp &warp, unsigned lane, const Instruction 
       accessBytes(warp, lane, instruction, buffer->name, buffer->data.data(), buffer->data.size(), offset, bytes);
   if (!data)
     return nullptr;
-  if (access != Access::Read && buffer->isReadOnly) {
+  if (access != Access::Read && access != Access::StrongRead && buffer->isReadOnly) {
     find(FindingKind::WriteToReadOnly, warp, lane, instruction, "writes " + buffer->name + ", which is an input");
     return nullptr;
   }
-  checkOtherBlocks(warp, lane, instruction, *buffer, offset, bytes, access);
+  if (program.ordersBlocks)
+    checkOrder(warp, lane, instruction, *buffer, offset, bytes, access);
+  else
+    checkOtherBlocks(warp, lane, instruction, *buffer, offset, bytes, access);
   uint8_t *initialised = &buffer->initialised[offset];
-  if (access == Access::Write) {
+  if (access == Access::Write || access == Access::StrongWrite) {
     std::fill_n(initialised, bytes, 1);
   } else if (std::find(initialised, initialised + bytes, 0) != initialised + bytes) {
     find(FindingKind::UninitialisedRead, warp, lane, instruction,
@@ -161,8 +228,11 @@ uint8_t *Block::access(const Warp &warp, unsigned lane, const Instruction &instr
                        unsigned bytes, Access access, unsigned align) {
   if (space == Space::Generic)
     space = resolveGeneric(address);
+  if (space != Space::Global)
+    access = getWeak(access);
   if (align == 0)
     align = bytes;
+  grid.changes += access == Access::Write || access == Access::StrongWrite || access == Access::AsyncWrite;
   if (address % align != 0) {
     find(FindingKind::Misaligned, warp, lane, instruction,
          "expected an address that is a multiple of " + Twine(align) + ", found 0x" + Twine::utohexstr(address));
@@ -181,8 +251,8 @@ uint8_t *Block::access(const Warp &warp, unsigned lane, const Instruction &instr
     return accessBytes(warp, lane, instruction, "the parameters", parameters.data(), parameters.size(), address, bytes);
   default:
     if (address >= kConstWindow && address - kConstWindow < kWindowBytes)
-      return accessBytes(warp, lane, instruction, "the module's variables", constants.data(), constants.size(),
-                         address - kConstWindow, bytes);
+      return accessBytes(warp, lane, instruction, "the module's variables", grid.constants.data(),
+                         grid.constants.size(), address - kConstWindow, bytes);
     return accessGlobal(warp, lane, instruction, address, bytes, access);
   }
 }

@@ -67,18 +67,6 @@ void placeVariables(Program &program, const Module &module, const Function &func
 
 bool has(const Statement &statement, StringRef modifier) { return is_contained(statement.modifiers, modifier); }
 
-/// Whether a kernel that has it may order its blocks.
-bool isOrdering(const Statement &statement) {
-  if (statement.name == "mbarrier" || has(statement, ".cta") || has(statement, ".proxy") ||
-      has(statement, ".mbarrier_init"))
-    return false;
-  if (statement.name == "fence" || statement.name == "membar")
-    return true;
-  return any_of(statement.modifiers, [](StringRef modifier) {
-    return modifier == ".acquire" || modifier == ".release" || modifier == ".acq_rel" || modifier == ".volatile";
-  });
-}
-
 bool isOfAsyncProxy(const Statement &statement) {
   return statement.name == "mbarrier" || statement.name == "wgmma" || statement.name == "setmaxnreg" ||
          has(statement, ".bulk");
@@ -94,9 +82,10 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
   for (const Statement &statement : function.statements) {
     const std::string opcode = statement.opcode();
     if (decoder.decode(statement)) {
-      program.ordersBlocks |= isOrdering(statement);
       program.hasAsyncProxy |= isOfAsyncProxy(statement);
       program.instructions.push_back(decoder.take());
+      const Instruction &instruction = program.instructions.back();
+      program.ordersBlocks |= instruction.isStrong || instruction.acquires;
       program.uses.push_back(decoder.takeUses());
       program.opcodes.push_back(opcode);
       continue;

@@ -66,6 +66,8 @@ struct Instruction {
   Type from = Type::None; ///< of cvt, set
   Rounding rounding = Rounding::NearestEven;
   Space space = Space::Generic;
+  // Of accesses of global memory, and fences.
+  bool isStrong = false, acquires = false, releases = false;
   bool isWatched = false; ///< uses registers of wgmma
   bool isTracked = false; ///< may read or write a register that is undefined where it is read
   bool ftz = false, saturate = false, relu = false, propagateNaN = false, negated = false, wideAddress = false;
@@ -161,7 +163,7 @@ struct Program {
   std::map<std::string, Placement, std::less<>> placements;
   uint64_t staticShared = 0;      ///< bytes; dynamic shared memory starts here
   uint64_t localBytes = 0;        ///< a thread's
-  bool ordersBlocks = false;      ///< there are fences, acquires or releases
+  bool ordersBlocks = false;      ///< there are strong accesses of global memory, or fences for it
   bool hasAsyncProxy = false;     ///< there are mbarriers, bulk copies or wgmma
   std::vector<uint8_t> constants; ///< .const and .global variables of the module, each at its placement's offset
 };

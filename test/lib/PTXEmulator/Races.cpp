@@ -13,13 +13,57 @@
 using namespace llvm;
 using namespace attn::ptx;
 
-Clocks::Clocks(unsigned threads, unsigned agents)
-    : own(threads, 1), ownFenced(agents ? threads : 0), firstFenced(threads + agents),
+Clocks::Clocks(uint32_t block, unsigned threads, unsigned agents)
+    : block(block % (1u << kBlockBits)), own(threads, 1), ownFenced(agents ? threads : 0),
+      firstFenced(threads + agents),
       base(threads, std::make_shared<ClockVector>(threads + (agents ? agents + threads : 0), 0)) {}
 
-static void join(ClockVector &to, const ClockVector &from) {
-  for (size_t i = 0; i < to.size(); ++i)
+static void joinThreads(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
+  for (size_t i = 0; i < from.size(); ++i)
     to[i] = std::max(to[i], from[i]);
+}
+
+void attn::ptx::join(BlockClocks &to, const BlockClocks &from) {
+  for (const auto &[block, clocks] : from) {
+    auto &own = to[block];
+    if (own == clocks)
+      continue;
+    if (!own) {
+      own = clocks;
+      continue;
+    }
+    auto joined = std::make_shared<std::vector<uint32_t>>(*own);
+    joinThreads(*joined, *clocks);
+    own = std::move(joined);
+  }
+}
+
+static void joinVectors(ClockVector &to, const ClockVector &from) {
+  joinThreads(to, from);
+  join(to.others, from.others);
+}
+
+BlockClocks Clocks::releaseToBlocks(unsigned thread) {
+  BlockClocks released = base[thread]->others;
+  auto mine = std::make_shared<std::vector<uint32_t>>(base[thread]->begin(), base[thread]->begin() + own.size());
+  (*mine)[thread] = own[thread]++;
+  released[block] = std::move(mine);
+  return released;
+}
+
+void Clocks::acquireFromBlocks(unsigned thread, const BlockClocks &released) {
+  if (released.empty())
+    return;
+  auto joined = std::make_shared<ClockVector>(*base[thread]);
+  join(joined->others, released);
+  if (auto mine = joined->others.extract(block))
+    joinThreads(*joined, *mine.mapped());
+  base[thread] = std::move(joined);
+}
+
+bool Clocks::isOrderedBlock(const Epoch &other, unsigned thread) const {
+  const auto known = base[thread]->others.find(other.block);
+  return known != base[thread]->others.end() && other.clock <= (*known->second)[other.thread];
 }
 
 void Clocks::release(unsigned thread, SyncPoint &point) {
@@ -27,7 +71,7 @@ void Clocks::release(unsigned thread, SyncPoint &point) {
     point.joined = std::make_shared<ClockVector>(base[thread]->size(), 0);
   if (!is_contained(point.seen, base[thread])) {
     point.seen.push_back(base[thread]);
-    join(*point.joined, *base[thread]);
+    joinVectors(*point.joined, *base[thread]);
   }
   (*point.joined)[thread] = std::max((*point.joined)[thread], own[thread]);
   if (!ownFenced.empty()) {
@@ -47,7 +91,7 @@ void Clocks::acquire(unsigned thread, const SyncPoint &point) {
   }
   if (point.lastMerged != base[thread]) {
     auto merged = std::make_shared<ClockVector>(*point.joined);
-    join(*merged, *base[thread]);
+    joinVectors(*merged, *base[thread]);
     point.lastMerged = base[thread];
     point.lastResult = std::move(merged);
   }
@@ -115,30 +159,30 @@ void Shadow::uniteAll(uint64_t offset, uint64_t size) {
       unite(cells[i]);
 }
 
-Epoch Shadow::findUnordered(const EpochSet &set, unsigned thread) const {
+Epoch Shadow::findUnordered(const Clocks &clocks, const EpochSet &set, unsigned thread) const {
   if (set.list) {
     for (const Epoch &epoch : reverse(lists[set.list - 1]))
-      if (!clocks.isOrdered(epoch.thread, epoch.clock, thread))
+      if (races(clocks, epoch, thread))
         return epoch;
-  } else if (set.only.clock && !clocks.isOrdered(set.only.thread, set.only.clock, thread)) {
+  } else if (races(clocks, set.only, thread)) {
     return set.only;
   }
   return {};
 }
 
-void Shadow::record(EpochSet &set, unsigned thread, int line) {
-  const Epoch epoch{clocks.now(thread), uint16_t(thread), line};
+void Shadow::record(const Clocks &clocks, EpochSet &set, unsigned thread, int line) {
+  const Epoch epoch = clocks.now(thread, line);
   if (set.list) {
     auto &list = lists[set.list - 1];
     // Whoever is not ordered after one of these is not ordered after this access either. Many threads read a byte: to
     // look for them each time would take the square of that.
     if (list.size() == list.capacity())
-      llvm::erase_if(list, [&](const Epoch &old) { return clocks.isOrdered(old.thread, old.clock, thread); });
+      llvm::erase_if(list, [&](const Epoch &old) { return clocks.isOrdered(old, thread); });
     list.push_back(epoch);
     return;
   }
   // Whoever is ordered after this access is ordered after one that it follows.
-  if (!set.only.clock || clocks.isOrdered(set.only.thread, set.only.clock, thread)) {
+  if (!set.only.clock || clocks.isOrdered(set.only, thread)) {
     set.only = epoch;
     return;
   }
@@ -163,28 +207,29 @@ void Shadow::clear(EpochSet &set) {
   set = {};
 }
 
-Epoch Shadow::access(uint64_t offset, unsigned size, Access access, unsigned thread, int line) {
+Epoch Shadow::access(const Clocks &clocks, uint64_t offset, unsigned size, Access access, unsigned thread, int line) {
   Epoch racing;
-  const Epoch now{clocks.now(thread), uint16_t(thread), line};
+  const bool isWrite = access == Access::Write || access == Access::AsyncWrite || access == Access::FloatAdd;
+  const bool isAtomic = access == Access::Atomic || access == Access::StrongWrite;
   forStates(offset, size, [&](ShadowState &state) {
-    if (state.write.clock && !clocks.isOrdered(state.write.thread, state.write.clock, thread))
+    if (races(clocks, state.write, thread))
       racing = state.write;
-    if (access != Access::Read && !racing.clock)
-      racing = findUnordered(state.reads, thread);
-    if (access != Access::Atomic && !racing.clock)
-      racing = findUnordered(state.atomics, thread);
+    if ((isWrite || isAtomic) && !racing.clock)
+      racing = findUnordered(clocks, state.reads, thread);
+    if ((isWrite || access == Access::Read) && !racing.clock)
+      racing = findUnordered(clocks, state.atomics, thread);
     if (access == Access::Read) {
-      record(state.reads, thread, line);
-    } else if (access == Access::Atomic) {
-      record(state.atomics, thread, line);
-    } else {
+      record(clocks, state.reads, thread, line);
+    } else if (isAtomic) {
+      record(clocks, state.atomics, thread, line);
+    } else if (isWrite) {
       clear(state.reads);
       clear(state.atomics);
-      state.write = now;
+      state.write = clocks.now(thread, line);
     }
-    state.initialised |= access == Access::Write || access == Access::Atomic;
+    state.initialised |= access == Access::Write || isAtomic;
   });
-  if (access == Access::Write || access == Access::AsyncWrite)
+  if (isWrite)
     uniteAll(offset, size);
   return racing;
 }
@@ -208,23 +253,24 @@ void Shadow::recordAgent(EpochSet &set, Epoch epoch) {
   lists[set.list - 1].push_back(epoch);
 }
 
-Shadow::AsyncConflict Shadow::accessAsync(uint64_t offset, unsigned size, const AsyncAccess &access) {
+Shadow::AsyncConflict Shadow::accessAsync(const Clocks &clocks, uint64_t offset, unsigned size,
+                                          const AsyncAccess &access) {
   AsyncConflict conflict;
-  const Epoch epoch{access.clock, uint16_t(access.agent), access.line};
+  const Epoch epoch = clocks.ofAgent(access.agent, access.clock, access.line);
   forStates(offset, size, [&](ShadowState &state) {
     const Epoch write = state.write;
     if (write.clock && !conflict.other.clock) {
-      if (!clocks.isOrdered(write.thread, write.clock, access.issuer))
+      if (!clocks.isOrdered(write, access.issuer))
         conflict = {write, false};
-      else if (!clocks.isFenced(write.thread, write.clock, access.issuer))
+      else if (!clocks.isFenced(write, access.issuer))
         conflict = {write, true};
     }
     if (!access.isWrite)
       return recordAgent(state.reads, epoch);
     if (!conflict.other.clock)
-      conflict.other = findUnordered(state.reads, access.issuer);
+      conflict.other = findUnordered(clocks, state.reads, access.issuer);
     if (!conflict.other.clock)
-      conflict.other = findUnordered(state.atomics, access.issuer);
+      conflict.other = findUnordered(clocks, state.atomics, access.issuer);
     clear(state.reads);
     clear(state.atomics);
     state.write = epoch;

@@ -25,6 +25,7 @@ enum class FindingKind : uint8_t {
   UninitialisedRead,
   WriteToReadOnly,
   Race,
+  UnorderedAdd,
   AsyncBeforeWait,
   BarrierMismatch,
   Deadlock,

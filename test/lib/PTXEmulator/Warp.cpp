@@ -230,9 +230,27 @@ void Warp::step(unsigned path) {
   }
 }
 
+bool Warp::isPolling() const {
+  return any_of(paths, [](const Path &path) { return path.state == Path::State::Polling; });
+}
+
+void Warp::poll(const Instruction &instruction) {
+  Path &path = paths[current];
+  auto [found, isFirst] = polls.try_emplace({&instruction, path.mask});
+  Poll &last = found->second;
+  if (!isFirst && last.changes == block.grid.changes && last.registers == registers) {
+    path.state = Path::State::Polling;
+    path.polled = &instruction;
+  } else {
+    last = {block.grid.changes, registers};
+  }
+}
+
 bool Warp::select() {
   // A path that the last instruction made is further down the list; the inner ones go first.
   for (unsigned i = paths.size(); i-- > 0;) {
+    if (paths[i].state == Path::State::Polling && polls[{paths[i].polled, paths[i].mask}].changes != block.grid.changes)
+      paths[i].state = Path::State::Ready;
     if (paths[i].state == Path::State::Ready) {
       current = i;
       return true;
@@ -250,7 +268,8 @@ bool Warp::select() {
 
 void Warp::run(unsigned instructions) {
   const uint32_t end = block.program.instructions.size();
-  while (instructions-- > 0 && !block.isStopped()) {
+  for (left = instructions; left > 0 && !block.isStopped();) {
+    --left;
     if (paths[current].state != Path::State::Ready && !select())
       return;
     if (paths[current].pc >= end) { // the end of the text is an exit
@@ -261,7 +280,7 @@ void Warp::run(unsigned instructions) {
       finish(current);
       continue;
     }
-    ++block.executed;
+    ++block.grid.executed;
     step(current);
   }
   // In turn, so that a path that spins does not starve the one that it waits for.

@@ -18,14 +18,16 @@ namespace attn::ptx {
 class Block;
 
 struct Path {
-  enum class State : uint8_t { Free, Ready, Joining, AtBarrier, AtCollective, AtMbarrier };
+  /// Polling: it does nothing but read the same values, until somebody changes something.
+  enum class State : uint8_t { Free, Ready, Joining, AtBarrier, AtCollective, AtMbarrier, Polling };
   LaneMask mask;
   uint32_t pc;
   uint32_t join; ///< where it ends; the number of instructions: nowhere
   int parent;
   unsigned children = 0;
   State state = State::Ready;
-  uint32_t timedOut = 0; ///< pc + 1 of the mbarrier.try_wait that gave up last
+  uint32_t timedOut = 0;               ///< pc + 1 of the mbarrier.try_wait that gave up last
+  const Instruction *polled = nullptr; ///< the load that was executed last while Polling
 };
 
 class Warp {
@@ -35,6 +37,12 @@ public:
   /// Executes at most that many instructions; fewer where every path has ended or waits.
   void run(unsigned instructions);
   bool isDone() const { return live == 0; }
+  bool isPolling() const;
+  /// Ends what run() was asked for.
+  void yield() { left = 0; }
+  /// After a read that may be one of a loop that waits for another block. Where nothing has changed since the same
+  /// lanes were here with the same registers, they are in a loop that only a change ends.
+  void poll(const Instruction &instruction);
 
   template <typename T> T *row(uint32_t offset) { return reinterpret_cast<T *>(registers.data() + offset); }
   uint32_t &predicate(uint32_t offset) { return *row<uint32_t>(offset); }
@@ -74,6 +82,12 @@ private:
   void finish(unsigned path);
   unsigned newPath(Path path);
 
+  struct Poll {
+    uint64_t changes = 0;
+    std::vector<uint8_t> registers;
+  };
+  std::map<std::pair<const Instruction *, LaneMask>, Poll> polls;
+  unsigned left = 0; ///< instructions to execute
   std::vector<uint8_t> registers;
   std::vector<LaneMask> undefined; ///< by row / kRowAlign
   unsigned current = 0;

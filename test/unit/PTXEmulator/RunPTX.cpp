@@ -22,7 +22,7 @@ std::string attn::ptx::makeModule(const std::string &parameters, const std::stri
     list += (list.empty() ? "" : ", ") + (".param ." + parameters.substr(start, end - start));
     start = end + 2;
   }
-  return ".version 8.0\n.target sm_90\n.address_size 64\n" + globals + "\n.visible .entry kernel(" + list + ")\n{\n" +
+  return ".version 8.1\n.target sm_90\n.address_size 64\n" + globals + "\n.visible .entry kernel(" + list + ")\n{\n" +
          body + "\n}\n";
 }
 
