@@ -68,11 +68,12 @@ def test_transpositions_of_the_last_tile():
     assert int(found[2]) >= 16, done.stdout
 
 
-def test_waits_and_fences_of_wgmma():
+@pytest.mark.parametrize("kernel", ["wgmma", "wgmma backward"])
+def test_waits_and_fences_of_wgmma(kernel):
     """One of each class of faults that only kernels of sm_90a have."""
     kinds = ["proxy fence removed", "wgmma fence removed", "wgmma wait removed", "phase not waited for", "parity",
              "arrival removed", "bytes expected", "initial count", "box removed", "box coordinate"]  # fmt: skip
-    words = ["--kernel=wgmma", "--sample=1", "--least=1", *(f"--kind={kind}" for kind in kinds)]
+    words = [f"--kernel={kernel}", "--sample=1", "--least=1", *(f"--kind={kind}" for kind in kinds)]
     done = subprocess.run([sys.executable, SCRIPT, *words, f"--tools={ATTNC.parent}"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"(\d+) of (\d+) real faults caught", done.stdout)
