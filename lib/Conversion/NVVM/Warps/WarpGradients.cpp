@@ -88,6 +88,8 @@ public:
     return wb.shuffleFrom(made[first / wb.lanes], wb.add(wb.multiply(wb.quadLane, 2), first % wb.lanes));
   }
 
+  Value getQueryCount() const { return lse.getSize(wb, queryDim); }
+
   /// lse of the thread's rows, where they may be without keys.
   Values getLseOfRows() const {
     return mayBeEmpty && rowKind == RowKind::Queries
@@ -146,6 +148,8 @@ public:
         mayRemove(functions.mayRemove() || tile.keyCount), numbers(wb, op, tile, rowKind, functions.mayRemove()) {
     isScaled = !functions.mayRemove() && !functions.scaleValue;
     columnCount = tile.keyCount;
+    if (!op.getScoreGrad().empty() && !op.getScoreGrad().getOps<AccumulateOp>().empty())
+      queryCount = numbers.getQueryCount();
   }
 
   /// True where g = p (scale dw - scale delta), so that weights need not wait for dw.
@@ -168,7 +172,10 @@ public:
       gradient = whereKept(wb.mulf(weight, wb.subf(dweight, of.delta)), isZero);
       if (!op.getScoreGrad().empty()) {
         Value scaled = multiplyByScale(score);
+        OpBuilder::InsertPoint here = wb.b.saveInsertionPoint();
+        Operation *before = here.getPoint() == here.getBlock()->begin() ? nullptr : &*std::prev(here.getPoint());
         gradient = positions.evaluate(op.getScoreGrad(), row, column, {scaled, gradient});
+        lowerAccumulations(wb, before, [&] { return isKept(row, column, weight); });
         gradient = whereKept(wb.convert(gradient, wb.b.getF32Type()), isZero);
       }
       gradient = multiplyByScale(gradient);
@@ -271,6 +278,16 @@ private:
     return {shifts, wb.anyOfWarp(anyLarge)};
   }
 
+  /// True for a score whose query and key are there, and whose key is not removed.
+  Value isKept(int64_t row, Value column, Value weight) {
+    Value place = wb.add(wb.add(wb.firstRow, wb.quad), row / kThreadRows * kFragmentRows + row % kThreadRows * 8);
+    Value isThere = wb.isLess(place, queryCount);
+    if (columnCount)
+      isThere = wb.both(isThere, wb.isLess(column, columnCount));
+    Value isZero = wb.isEqual(weight, 0), all = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
+    return wb.both(isThere, arith::XOrIOp::create(wb.b, wb.loc, isZero, all));
+  }
+
   Value multiplyByScale(Value x) {
     if (functions.scaleValue)
       return wb.mulf(x, wb.convert(functions.scaleValue, wb.b.getF32Type()));
@@ -307,7 +324,7 @@ private:
   ScorePositions positions;
   bool mayRemove, isScaled;
   RowNumbers numbers;
-  Value columnCount;
+  Value columnCount, queryCount;
 };
 } // namespace
 
