@@ -54,6 +54,9 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
   };
   if (!info.takesNarrow)
     return "wgmma of f32 rounds to 11 bits";
+  if (getStaticSize(op, DimKind::ValueSize) * getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() ==
+      kChunkBytes * 8)
+    return "sums of weights are not rounded, as those of wgmma are";
   if (getLargestSize(op) > std::end(kWgmmaTiles)[-1].headSize)
     return "the registers do not hold the sums of heads above 96";
   if (isFew(DimKind::Query) || isFew(DimKind::Key))
