@@ -185,13 +185,22 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
-LogicalResult ClearRowsOp::verify() {
-  int64_t rank = getLse() ? cast<MemRefType>(getLse().getType()).getRank() : 0;
-  if (getMap() ? getLse() && getMap()->getNumResults() == rank : !getLse())
-    return success();
-  InFlightDiagnostic error =
-      emitOpError("C1: expected a map of lse, with as many results as it has dimensions, found ");
-  return getMap() ? error << getMapAttr() : error << "none";
+LogicalResult CopyStatisticsOp::verify() {
+  auto maps = getMaps().getAsValueRange<AffineMapAttr>();
+  SmallVector<Value> inputs = {getLse()};
+  for (Value optional : {getLogSum(), getDelta()})
+    if (optional)
+      inputs.push_back(optional);
+  auto fits = [](auto pair) {
+    return std::get<0>(pair).getNumResults() == cast<MemRefType>(std::get<1>(pair).getType()).getRank();
+  };
+  if (size_t(llvm::range_size(maps)) != inputs.size() || !llvm::all_of(llvm::zip(maps, inputs), fits))
+    return emitOpError("C1: expected a map of each input, with as many results as it has dimensions, found ")
+           << getMapsAttr();
+  auto tile = cast<MemRefType>(getTile().getType());
+  if (!tile.hasStaticShape() || tile.getRank() != 2 || tile.getDimSize(0) != 4 || !tile.getElementType().isF32())
+    return emitOpError("C2: expected a tile of 4 rows of f32, found ") << tile;
+  return success();
 }
 
 LogicalResult WaitOp::verify() {

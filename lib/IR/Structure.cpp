@@ -257,6 +257,14 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
   return specs;
 }
 
+bool ScoreGradientsOp::hasKeyRows() {
+  AffineMap map = attn::getMaps(*this)[0];
+  auto getPlace = [&](unsigned position) {
+    return *map.getResultPosition(getAffineDimExpr(getNumBatchDims(*this) + position, getContext()));
+  };
+  return getPlace(1) < getPlace(0);
+}
+
 SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
   SmallVector<utils::IteratorType> types(getNumBatchDims(op), utils::IteratorType::parallel);
   for (DimKind kind : getDomainDims(op)) {

@@ -49,7 +49,11 @@ BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayR
     layout.barrierOffset += tile.getBytes();
   }
   layout.bytes = layout.barrierOffset;
-  if (hasPanels && stages > 1)
-    layout.bytes += columnWidths.size() * stages * kBarriersOfStage * kBarrierBytes;
+  if (hasPanels && stages > 1) {
+    // Of the rows, or of the columns.
+    layout.statisticsOffset = layout.barrierOffset;
+    layout.barrierOffset += std::max(getStatistics(rows).getBytes(), stages * getStatistics(keyTile).getBytes());
+    layout.bytes = layout.barrierOffset + (columnWidths.size() + 1) * stages * kBarriersOfStage * kBarrierBytes;
+  }
   return layout;
 }

@@ -88,14 +88,7 @@ b1 hq2 sq? sk? d96 bf16 causal=bottom_right grad=q,k,v
 b1 hq2 sq64 sk70 d64 bf16 sink grad=q,v
 b2 hq2 sq70 sk130 d64 bf16 bias=1,2,70,130 sink grad=q,k,v,bias,sink
 """.strip().splitlines()
-# The policy leaves larger heads to mma.
-LARGE = "--schedule=#attn.block<query_tile = 128, key_tile = 48, warps = 8, instruction = wgmma, stages = 2, "
-LARGE += "producer = true>"
 CASES = [("sm_80", line) for line in LINES] + [("sm_90a", line) for line in WGMMA_LINES]
-
-
-def get_schedule(target: str, line: str) -> list[str]:
-    return [LARGE] if target == "sm_90a" and int(re.search(r" d(\d+)", line)[1]) > 96 else []
 
 
 def run(*words) -> subprocess.CompletedProcess:
@@ -114,7 +107,7 @@ def runs():
         return dict(
             zip(
                 CASES,
-                pool.map(lambda case: run(f"--problem={case[1]}", f"--target={case[0]}", *get_schedule(*case)), CASES),
+                pool.map(lambda case: run(f"--problem={case[1]}", f"--target={case[0]}"), CASES),
                 strict=True,
             )
         )

@@ -123,23 +123,54 @@ def Attn_ClearRowsOp : Attn_Op<"clear_rows", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "rows of a stage that are not to be read become 0";
   let description = [{
     A box of a tensor map has rows beyond an input whose end lies in memory, and rows without keys. In the stage that
-    `attn.wait … stages` has waited for, rows from `from` on become 0, and with `where`, one number of each row, lse, those
-    of -inf: what they hold may be NaN, and 0 times NaN is NaN. The consumers do it together, in front of the first reader.
-    Tiles without such rows cost a comparison.
-
-    Domain of the map: (batch…, row, column).
-
-    * C1: lse has a map, with as many results as it has dimensions.
+    `attn.wait … stages` has waited for, rows from `from` on become 0, and with `where`, a tile of
+    `attn.copy_statistics`, those whose lse is -inf: what they hold may be NaN, and 0 times NaN is NaN. The consumers do it
+    together, in front of the first reader. Tiles without such rows cost a comparison.
 
     ```mlir
     attn.wait %q stages(%qt : memref<64x128xbf16, #gpu.address_space<workgroup>>)
-    attn.clear_rows %qt from %rows where(%lse : memref<64xf32>) {map = affine_map<(i, c) -> (i)>}
+    attn.clear_rows %qt from %rows where(%st : memref<4x64xf32, #gpu.address_space<workgroup>>)
         : memref<64x128xbf16, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins AnyStridedMemRef:$tile, Index:$first, Optional<AnyStridedMemRef>:$lse,
-                       OptionalAttr<AffineMapAttr>:$map);
-  let assemblyFormat = "$tile `from` $first (`where` `(` $lse^ `:` type($lse) `)`)? attr-dict `:` type($tile)";
+  let arguments = (ins AnyStridedMemRef:$tile, Index:$first, Optional<AnyStridedMemRef>:$statistics);
+  let assemblyFormat = [{
+    $tile `from` $first (`where` `(` $statistics^ `:` type($statistics) `)`)? attr-dict `:` type($tile)
+  }];
+}
+
+def Attn_CopyStatisticsOp : Attn_Op<"copy_statistics", [AttrSizedOperandSegments,
+                                                        MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "lse, log_sum and delta of queries, in shared memory, as gradients of scores take them";
+  let description = [{
+    A row of the tile for each of
+
+        lse    log_sum    delta_factor * delta    -(lse + log_sum) log2 e
+
+    and a column for each query; log_sum and delta are 0 where they are left out. A query without keys, or behind the last
+    one of lse, has -inf in the first and the last row and 0 in the others, so that its weights are 0.
+
+    With `by_producer` a warp of the producer fills a stage of the tile, for which `attn.wait … stages` waits. Otherwise
+    queries are the rows of the block, and each warp fills what it reads itself.
+
+    Domain of the maps, one of each input: (batch…, query, key).
+
+    * C1: each map has as many results as its input has dimensions.
+    * C2: the tile has 4 rows of f32.
+
+    ```mlir
+    attn.copy_statistics lse(%lse : memref<64xf32>) delta(%delta : memref<64xf32>)
+        outs(%st : memref<4x64xf32, #gpu.address_space<workgroup>>)
+        {by_producer, delta_factor = -1.25e-01 : f64, maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>]}
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$lse, Optional<AnyStridedMemRef>:$log_sum, Optional<AnyStridedMemRef>:$delta,
+                       AnyStridedMemRef:$tile, F64Attr:$delta_factor, UnitAttr:$by_producer,
+                       AffineMapArrayAttr:$maps);
+  let assemblyFormat = [{
+    `lse` `(` $lse `:` type($lse) `)` (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)?
+        (`delta` `(` $delta^ `:` type($delta) `)`)? `outs` `(` $tile `:` type($tile) `)` attr-dict
+  }];
   let hasVerifier = 1;
 }
 

@@ -254,7 +254,8 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
     `weight_mod` multiplies a weight by: `weights[i, j] = p * z`,
     `gradients[i, j] = scale * score_grad(scale * t, p * (z * dweights[i, j] - delta[i]))`, where p is not 0, otherwise 0.
     Each output may be left out, and with gradients also dweights and delta. dweights may be an asynchronous product,
-    which runs while p is computed.
+    which runs while p is computed. `statistics`, a tile of `attn.copy_statistics`, has lse, log_sum and delta too, and is
+    read instead of them.
 
     Domain: (batch…, query, key). Scores, dweights and the outputs have one map; where it has keys in front of queries,
     keys are the rows of the tile.
@@ -272,17 +273,23 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
   let arguments = (ins Attn_Shaped:$scores, Attn_Shaped:$lse, Optional<Attn_Shaped>:$dweights,
                        Optional<Attn_Shaped>:$delta, Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$bias,
                        Optional<Attn_Shaped>:$mask, Optional<Attn_Shaped>:$weights, Optional<Attn_Shaped>:$gradients,
-                       Optional<AnyFloat>:$scale_value, OptionalAttr<F64Attr>:$scale,
-                       OptionalAttr<AffineMapAttr>:$kv_head, OptionalAttr<AffineMapArrayAttr>:$maps);
+                       Optional<AnyFloat>:$scale_value, Optional<AnyStridedMemRef>:$statistics,
+                       OptionalAttr<F64Attr>:$scale, OptionalAttr<AffineMapAttr>:$kv_head,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$score_grad,
                         MaxSizedRegion<1>:$weight_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
+  let extraClassDeclaration = structuredDeclaration # [{
+    /// True where keys are the rows of the tile.
+    bool hasKeyRows();
+  }];
   let assemblyFormat = [{
     `ins` `(` $scores `,` $lse `:` type($scores) `,` type($lse) `)`
         (`dweights` `(` $dweights^ `,` $delta `:` type($dweights) `,` type($delta) `)`)?
         (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)?
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
+        (`statistics` `(` $statistics^ `:` type($statistics) `)`)?
         (`weights` `(` $weights^ `:` type($weights) `)`)? (`gradients` `(` $gradients^ `:` type($gradients) `)`)?
         attr-dict (`score_mod` $score_mod^)? (`score_grad` $score_grad^)? (`mask_mod` $mask_mod^)?
         (`weight_mod` $weight_mod^)? (`->` type($results)^)?

@@ -57,14 +57,18 @@ struct BlockLayout {
   int64_t keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
   int64_t stages = 1;                          ///< of K, and of V, or of each tile of columns
   llvm::SmallVector<PlacedTile> columns, rows; ///< of gradients
+  int64_t statisticsOffset = 0;                ///< of gradients with a producer
   /// Barriers of a stage, one when it is full and one when it is empty, of 8 bytes each.
   static constexpr int64_t kBarrierBytes = 8, kBarriersOfStage = 2;
+  /// Rows of a tile of attn.copy_statistics, of f32.
+  static constexpr int64_t kStatistics = 4;
+  static SharedTileLayout getStatistics(int64_t queries) { return {kStatistics, queries, sizeof(float)}; }
 
   /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, of elements of `elementBytes`.
   static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
                          int64_t stages = 1);
-  /// Of gradients: tiles of columns of these widths, `stages` of each, one behind the other, and those of rows behind
-  /// them.
+  /// Of gradients: tiles of columns of these widths, `stages` of each, one behind the other, those of rows behind them,
+  /// and the statistics of the rows or of the columns.
   static BlockLayout getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
                                  llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasPanels,
                                  int64_t stages);

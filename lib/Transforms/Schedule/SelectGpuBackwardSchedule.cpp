@@ -27,8 +27,8 @@ struct WgmmaTile {
   int64_t headSize, columns;
 };
 } // namespace
-/// With larger heads ptxas spills, by up to 144 bytes.
-static constexpr WgmmaTile kWgmmaTiles[] = {{64, 96}, {96, 64}};
+/// By ptxas none spills.
+static constexpr WgmmaTile kWgmmaTiles[] = {{32, 128}, {64, 96}, {96, 80}, {256, 64}};
 
 static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
@@ -58,7 +58,7 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
       kChunkBytes * 8)
     return "sums of weights are not rounded, as those of wgmma are";
   if (getLargestSize(op) > std::end(kWgmmaTiles)[-1].headSize)
-    return "the registers do not hold the sums of heads above 96";
+    return "the registers do not hold the sums of heads above 256";
   if (isFew(DimKind::Query) || isFew(DimKind::Key))
     return "wgmma has 64 rows, of which few queries or keys fill less than half";
   return nullptr;

@@ -280,14 +280,7 @@ private:
   }
 
   /// True where columns are queries and a row may be without keys: what Q and dO hold of it is not read.
-  static bool readsLse(ScoreGradientsOp op) {
-    unsigned numBatch = getNumBatchDims(op);
-    AffineMap scores = attn::getMaps(op)[0];
-    auto getPlace = [&](unsigned position) {
-      return *scores.getResultPosition(getAffineDimExpr(position, op.getContext()));
-    };
-    return getPlace(numBatch + 1) < getPlace(numBatch) && ScoreFunctions::of(op).mayRemove();
-  }
+  static bool readsLse(ScoreGradientsOp op) { return op.hasKeyRows() && ScoreFunctions::of(op).mayRemove(); }
 
   /// Of attn.copy, for what `pack` packs.
   ArrayAttr getCopyMaps(ScoreGradientsOp op, PackOp pack) {

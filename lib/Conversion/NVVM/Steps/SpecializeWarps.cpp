@@ -15,6 +15,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Statistics.h"
 #include "TensorMaps.h"
 #include "Warps/KernelTiles.h"
 #include "attn/Conversion/Passes.h"
@@ -146,6 +147,7 @@ public:
     // Stages say when a tile may be read, or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
     createWaits();
+    statistics = createStatistics(b, kernel, schedule);
     createReleases();
     int32_t threads = schedule.getThreads() + kProducerThreads;
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
@@ -311,43 +313,46 @@ private:
   /// A box knows no end in memory, and no lse. Of K alone, whose scores are removed, such rows do no harm.
   void clearRows(ProductOp first, Value tile, CopyOp copy, bool hasGradients) {
     bool hasEnd = (hasGradients || first.getContraction() == Contraction::Values) && readsMemory(first.getRhs());
-    Value lse = copy.getLse();
-    if (!hasEnd && !lse)
+    bool mayBeEmpty = bool(copy.getLse());
+    if (!hasEnd && !mayBeEmpty)
       return;
     Location loc = first.getLoc();
     b.setInsertionPoint(first);
     OpFoldResult rows = memref::getMixedSize(b, loc, first.getRhs(), cast<MemRefType>(tile.getType()).getRank() - 2);
-    AffineMapAttr map;
-    if (lse) {
-      SmallVector<AffineMap> maps = attn::getMaps(copy);
-      map = AffineMapAttr::get(maps.pop_back_val());
+    if (mayBeEmpty) {
       copy.getLseMutable().clear();
-      copy.setMapsAttr(b.getAffineMapArrayAttr(maps));
+      copy.setMapsAttr(b.getAffineMapArrayAttr(ArrayRef(attn::getMaps(copy)).drop_back()));
     }
-    ClearRowsOp::create(b, loc, tile, getValueOrCreateConstantIndexOp(b, loc, rows), lse, map);
+    ClearRowsOp::create(b, loc, tile, getValueOrCreateConstantIndexOp(b, loc, rows), mayBeEmpty ? statistics : Value());
   }
 
-  /// A stage is cleared in front of its readers, which stand in front of the next wait for the tile, and released
-  /// behind them.
+  /// The readers of a stage that `wait` waits for stand in front of the next wait for the tile.
+  SmallVector<Operation *> findReaders(WaitOp wait, Value tile) {
+    SmallVector<Operation *> readers;
+    for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
+      if (auto next = dyn_cast<WaitOp>(op); next && llvm::is_contained(next.getStages(), tile))
+        break;
+      auto product = dyn_cast<ProductOp>(op);
+      if ((product && getRoot(product.getRhs()) == tile) || llvm::is_contained(op->getOperands(), tile))
+        readers.push_back(op);
+    }
+    return readers;
+  }
+
+  /// A stage is cleared in front of its readers, and released behind them.
   void createReleases() {
     bool hasGradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); }).wasInterrupted();
     kernel.walk([&](WaitOp wait) {
-      for (auto [token, tile] : llvm::zip(wait.getTokens(), wait.getStages())) {
-        ProductOp first, last;
-        for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
-          if (auto next = dyn_cast<WaitOp>(op); next && llvm::is_contained(next.getStages(), tile))
-            break;
-          if (auto product = dyn_cast<ProductOp>(op); product && getRoot(product.getRhs()) == tile) {
-            last = product;
-            first = first ? first : last;
-          }
+      for (auto [token, tile] : llvm::zip(wait.getTokens(), wait.getStages()))
+        if (SmallVector<Operation *> readers = findReaders(wait, tile); !readers.empty())
+          clearRows(cast<ProductOp>(readers.front()), tile, findCopy(token), hasGradients);
+    });
+    kernel.walk([&](WaitOp wait) {
+      for (Value tile : wait.getStages())
+        if (SmallVector<Operation *> readers = findReaders(wait, tile); !readers.empty()) {
+          b.setInsertionPointAfter(readers.back());
+          ReleaseOp::create(b, readers.back()->getLoc(), tile);
         }
-        if (!last)
-          continue;
-        clearRows(first, tile, findCopy(token), hasGradients);
-        b.setInsertionPointAfter(last);
-        ReleaseOp::create(b, last.getLoc(), tile);
-      }
     });
   }
 
@@ -357,6 +362,7 @@ private:
   OpBuilder b;
   LLVM::LLVMPointerType pointerType;
   SmallVector<Source> sources;
+  Value statistics; ///< of the gradients' queries, a tile
 };
 } // namespace
 

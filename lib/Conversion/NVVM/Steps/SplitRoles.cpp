@@ -45,7 +45,8 @@ public:
 private:
   bool has(Operation &op) {
     auto copy = dyn_cast<CopyOp>(op);
-    if (copy && copy.getTensorMap())
+    auto statistics = dyn_cast<CopyStatisticsOp>(op);
+    if ((copy && copy.getTensorMap()) || (statistics && statistics.getByProducer()))
       return isProducer;
     bool isOfConsumers =
         isOfDialect<AttnDialect>(&op) || isa<gpu::BarrierOp>(op) || llvm::any_of(op.getResultTypes(), isInRegisters);
@@ -128,6 +129,10 @@ static void splitRoles(gpu::GPUFuncOp kernel) {
   });
   llvm::SetVector<Value> tiles;
   kernel.walk([&](ProductOp product) { tiles.insert(getRoot(product.getRhs())); });
+  kernel.walk([&](CopyStatisticsOp copy) {
+    if (copy.getByProducer())
+      tiles.insert(copy.getTile());
+  });
   auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
   OpBuilder b(&body, first);
   IntegerAttr ofProducer, ofConsumer;

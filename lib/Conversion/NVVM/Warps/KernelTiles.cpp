@@ -44,7 +44,10 @@ void KernelTiles::findGradientTiles(gpu::GPUFuncOp kernel) {
     if (op.getContraction() == Contraction::Scores)
       ofRows.insert(getRoot(op.getLhs()));
   });
+  kernel.walk([&](CopyStatisticsOp op) { statistics = op.getTile(); });
   kernel.walk([&](memref::AllocOp op) {
+    if (op.getMemref() == statistics)
+      return;
     elementBytes = getElementBytes(op);
     (ofRows.contains(op) ? rows : columns).push_back(op);
   });

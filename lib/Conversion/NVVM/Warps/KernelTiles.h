@@ -19,6 +19,7 @@ struct KernelTiles {
 
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
   llvm::SmallVector<mlir::Value> columns, rows;       ///< of gradients
+  mlir::Value statistics;                             ///< of gradients; null where there are none
   ProductOp misfit; ///< has other head sizes than those in front of it; null where there is none
 
 private:

@@ -59,6 +59,9 @@ std::optional<SharedTile> KernelLowering::findTile(Value memref) {
   return tile;
 }
 
+/// Chunks of a row up to which the descriptors of a block's rows stay in registers.
+static constexpr int64_t kMaxHeldChunks = 12;
+
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
 
 LogicalResult KernelLowering::placeTiles() {
@@ -69,6 +72,12 @@ LogicalResult KernelLowering::placeTiles() {
   for (auto [roots, placed] : {std::pair(found.columns, layout.columns), std::pair(found.rows, layout.rows)})
     for (auto [root, tile] : llvm::zip_equal(roots, placed))
       tiles[root] = {tile.layout, tile.offset};
+  // Loops over columns multiply with the same rows.
+  for (Value root : found.rows)
+    tiles[root].isAddressedAgain = tiles[root].layout.chunks > kMaxHeldChunks;
+  if (found.statistics)
+    tiles[found.statistics] = {BlockLayout::getStatistics(cast<MemRefType>(found.statistics.getType()).getDimSize(1)),
+                               layout.statisticsOffset};
   for (Value root : found.queries)
     tiles[root] = {layout.query, 0};
   for (Value root : found.keys)
@@ -90,6 +99,7 @@ LogicalResult KernelLowering::lowerTileOp(Operation *op) {
       .Case<InitStateOp>([&](auto op) { return lowerInitState(op); })
       .Case<ProductOp>([&](auto op) { return lowerProduct(op); })
       .Case<WaitProductOp>([&](auto op) { return lowerWaitProduct(op); })
+      .Case<CopyStatisticsOp>([&](auto op) { return lowerCopyStatistics(op); })
       .Case<ClearRowsOp>([&](auto op) { return lowerClearRows(op); })
       .Case<ReleaseOp>([&](auto op) { return lowerRelease(op); })
       .Case<TakeTurnOp>([&](auto op) {

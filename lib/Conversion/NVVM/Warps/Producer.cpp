@@ -118,28 +118,46 @@ void TileRing::clearRows(WarpBuilder &wb, Value count, function_ref<Value(Value)
   });
 }
 
-void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin) const {
+static Value isFirstLane(WarpBuilder &wb) {
+  return arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.remainder(wb.readThread(), wb.lanes),
+                               wb.constant(0));
+}
+
+void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin, bool isWarp) const {
   waitFor(wb, /*isEmpty=*/true);
-  Value full = getBarrier(wb, /*isEmpty=*/false), first = getTile(wb).getAddress(wb);
-  wb.assemble("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}",
-              {full, wb.constant(tile.layout.getBytes())});
-  size_t rank = begin.size();
-  std::string text = "cp.async.bulk.tensor." + std::to_string(rank) +
-                     "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {";
-  std::string constraints = "r,l,";
-  for (size_t i = 0; i < rank; ++i) {
-    text += (i == 0 ? "$" : ", $") + std::to_string(i + 2);
-    constraints += "r,";
-  }
-  text += "}], [$" + std::to_string(rank + 2) + "];";
-  for (int64_t panel = 0; panel * tile.layout.getPanelBytes() < tile.layout.getBytes(); ++panel) {
-    Values operands{wb.add(first, panel * tile.layout.getPanelBytes()), map};
-    // The innermost dimension is the first one.
-    operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / 2));
-    llvm::append_range(operands, llvm::reverse(begin.drop_back()));
-    operands.push_back(full);
-    wb.assemble(text, constraints + "r,~{memory}", operands);
-  }
+  wb.when(isWarp ? isFirstLane(wb) : Value(), [&] {
+    Value full = getBarrier(wb, /*isEmpty=*/false), first = getTile(wb).getAddress(wb);
+    wb.assemble("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}",
+                {full, wb.constant(tile.layout.getBytes())});
+    size_t rank = begin.size();
+    std::string text = "cp.async.bulk.tensor." + std::to_string(rank) +
+                       "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {";
+    std::string constraints = "r,l,";
+    for (size_t i = 0; i < rank; ++i) {
+      text += (i == 0 ? "$" : ", $") + std::to_string(i + 2);
+      constraints += "r,";
+    }
+    text += "}], [$" + std::to_string(rank + 2) + "];";
+    for (int64_t panel = 0; panel * tile.layout.getPanelBytes() < tile.layout.getBytes(); ++panel) {
+      Values operands{wb.add(first, panel * tile.layout.getPanelBytes()), map};
+      // The innermost dimension is the first one.
+      operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / 2));
+      llvm::append_range(operands, llvm::reverse(begin.drop_back()));
+      operands.push_back(full);
+      wb.assemble(text, constraints + "r,~{memory}", operands);
+    }
+  });
+  advance(wb);
+}
+
+void TileRing::fill(WarpBuilder &wb, function_ref<void(const SharedTile &, Value)> body) const {
+  Value lane = wb.remainder(wb.readThread(), wb.lanes);
+  waitFor(wb, /*isEmpty=*/true);
+  body(getTile(wb), lane);
+  wb.syncWarp();
+  wb.when(isFirstLane(wb), [&] {
+    wb.assemble("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", {getBarrier(wb, /*isEmpty=*/false)});
+  });
   advance(wb);
 }
 
@@ -191,18 +209,18 @@ LogicalResult KernelLowering::waitForStages(WaitOp op) {
 }
 
 LogicalResult KernelLowering::lowerClearRows(ClearRowsOp op) {
-  const TileRing *ring = findRing(op.getTile());
-  if (!ring)
-    return op.emitOpError("expected a tile that a producer fills; run attn-specialize-warps");
+  const TileRing *ring = findRing(op.getTile()), *statistics = op.getStatistics() ? findRing(op.getStatistics()) : ring;
+  if (!ring || !statistics)
+    return op.emitOpError("expected tiles that a producer fills; run attn-specialize-warps");
   Value count = wb.fromIndex(op.getFirst());
-  if (!op.getLse()) {
+  if (!op.getStatistics()) {
     ring->clearRows(wb, count, nullptr);
     return success();
   }
-  unsigned rowDim = op.getMap()->getNumDims() - 2;
-  GlobalView lse(wb, op.getLse(), *op.getMap());
+  SharedTile tile = statistics->getTile(wb);
   ring->clearRows(wb, count, [&](Value row) {
-    return wb.isEqual(loadRowNumber(wb, lse, rowDim, row), -std::numeric_limits<double>::infinity());
+    Value lse = wb.load(wb.b.getF32Type(), tile.atNumber(wb, int64_t(Statistic::Lse), row), sizeof(float));
+    return wb.isEqual(lse, -std::numeric_limits<double>::infinity());
   });
   return success();
 }
@@ -211,6 +229,9 @@ LogicalResult KernelLowering::lowerRelease(ReleaseOp op) {
   const TileRing *ring = findRing(op.getTile());
   if (!ring)
     return op.emitOpError("expected a tile that a producer fills; run attn-specialize-warps");
+  // Statistics are read by each lane.
+  if (getElementTypeOrSelf(op.getTile().getType()).isF32())
+    wb.syncWarp();
   ring->release(wb);
   return success();
 }
@@ -224,7 +245,9 @@ LogicalResult KernelLowering::copyByProducer(CopyOp op) {
   Value any;
   if (op.getFirst())
     any = wb.isLess(wb.fromIndex(op.getFirst()), GlobalView(wb, op.getInput(), map).getSize(wb, map.getNumDims() - 2));
-  wb.when(any, [&] { ring->copyBox(wb, op.getTensorMap(), begin); });
+  // Beside statistics, a warp has the producer's role.
+  bool isWarp = llvm::any_of(rings, [](auto &each) { return getElementTypeOrSelf(each.first.getType()).isF32(); });
+  wb.when(any, [&] { ring->copyBox(wb, op.getTensorMap(), begin, isWarp); });
   return success();
 }
 
@@ -244,7 +267,7 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
     return op.emitOpError("expected the stages of the kernel's schedule, ") << layout.stages << ", found " << stages;
   for (Value tile : op.getTiles()) {
     if (!tiles.contains(tile))
-      return op.emitOpError("expected tiles in shared memory that an attn.product of the consumers reads");
+      return op.emitOpError("expected tiles in shared memory that the consumers read");
     rings.insert({tile, TileRing(wb, tiles.lookup(tile), stages, barriers)});
     barriers += stages * BlockLayout::kBarriersOfStage * BlockLayout::kBarrierBytes;
   }
@@ -264,7 +287,10 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   wb.b.setInsertionPointToStart(roles.elseBlock());
   if (std::optional<uint64_t> registers = op.getProducerRegisters())
     setRegisters(wb, "dec", *registers);
-  auto copies = scf::IfOp::create(wb.b, wb.loc, isEqual(wb.thread, wb.threads), /*withElseRegion=*/false);
+  // A thread starts the copies of boxes; statistics take the lanes of its warp.
+  bool isWarp = op.getProducer().walk([](CopyStatisticsOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  Value copier = isWarp ? isEqual(wb.warp, consumers) : isEqual(wb.thread, wb.threads);
+  auto copies = scf::IfOp::create(wb.b, wb.loc, copier, /*withElseRegion=*/false);
   auto splice = [](Block *to, Region &from) { to->getOperations().splice(to->begin(), from.front().getOperations()); };
   splice(copies.thenBlock(), op.getProducer());
   Block *consumer = roles.thenBlock();

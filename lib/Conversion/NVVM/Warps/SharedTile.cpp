@@ -52,6 +52,13 @@ Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow)
   return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 
+Value SharedTile::atNumber(WarpBuilder &wb, int64_t row, Value column, int64_t columnsBehind) const {
+  Value bytes = wb.multiply(column, sizeof(float));
+  if (stage)
+    bytes = wb.add(bytes, stage);
+  return addConstant(wb, wb.sharedAt(bytes), offset + row * layout.getPitch() + columnsBehind * sizeof(float));
+}
+
 /// Lane l gives the address of row l % 8 of matrix l / 8. Of the number of a matrix, bit 0 (bit 1 where chunks are
 /// first) says which eight rows, the other bit which of two chunks.
 ///

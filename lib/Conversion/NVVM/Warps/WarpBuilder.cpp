@@ -57,11 +57,21 @@ void WarpBuilder::place(Value number) {
   firstRow = multiply(warp, warpRows);
 }
 
-void WarpBuilder::placeAgain() {
-  place(LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
-                                  /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                  LLVM::AsmDialectAttr(), ArrayAttr())
-            .getRes());
+static Value createMove(OpBuilder &b, Location loc, Type type, ValueRange operands, StringRef text,
+                        StringRef constraints) {
+  return LLVM::InlineAsmOp::create(b, loc, type, operands, text, constraints, /*has_side_effects=*/true,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                   ArrayAttr())
+      .getRes();
+}
+
+Value WarpBuilder::hide(Value x) {
+  bool isWide = x.getType().isInteger(64);
+  return createMove(b, loc, x.getType(), x, isWide ? "mov.b64 $0, $1;" : "mov.b32 $0, $1;", isWide ? "=l,l" : "=r,r");
+}
+
+Value WarpBuilder::readThread() {
+  return createMove(b, loc, b.getI32Type(), ValueRange(), "mov.u32 $0, %tid.x;", "=r");
 }
 
 Value WarpBuilder::fromIndex(OpFoldResult x, unsigned width) {

@@ -31,7 +31,12 @@ public:
 
   /// Makes the positions anew, in a way that LLVM does not know them to be the old ones: what a round of a loop over
   /// tiles derives from them is then computed in the round, and not kept in registers from the first round on.
-  void placeAgain();
+  void placeAgain() { place(readThread()); }
+  /// `x`, an integer, in a way that LLVM does not know it to be the same: what is made from it is not moved out of
+  /// loops.
+  mlir::Value hide(mlir::Value x);
+  /// The number of the thread, hidden likewise.
+  mlir::Value readThread();
 
   mlir::Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
   mlir::Value constant64(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 64); }

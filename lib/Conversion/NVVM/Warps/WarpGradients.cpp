@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 #include <numbers>
 
@@ -20,9 +21,8 @@ using namespace attn::nvvm;
 static const double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// lse, log_sum and delta of the rows of a thread, or of its columns. By wgmma, whose tiles have many columns, a lane
-/// loads those of every 32nd one, and the lanes give them to each other where they are needed: registers do not hold
-/// all.
+/// lse, log_sum and delta of the rows of a thread, or of its columns: of a tile of attn.copy_statistics where there is
+/// one, otherwise of global memory.
 class RowNumbers {
 public:
   struct Numbers {
@@ -31,96 +31,88 @@ public:
     Value isEmpty;    ///< lse is -inf; null where it cannot be
   };
 
-  RowNumbers(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, RowKind rowKind, bool mayBeEmpty)
-      : wb(wb), rowKind(rowKind), mayBeEmpty(mayBeEmpty), columnCount(tile.keyCount) {
+  RowNumbers(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, bool mayBeEmpty,
+             std::optional<SharedTile> statistics)
+      : wb(wb), hasKeyRows(op.hasKeyRows()), mayBeEmpty(mayBeEmpty), hasDelta(op.getDelta()), hasLogSum(op.getLogSum()),
+        columnCount(tile.keyCount), statistics(statistics) {
+    if (statistics)
+      return;
     SmallVector<AffineMap> maps = getMaps(op);
     queryDim = getNumBatchDims(op);
     lse = GlobalView(wb, op.getLse(), maps[1]);
-    if (op.getDelta())
+    if (hasDelta)
       delta = GlobalView(wb, op.getDelta(), maps[3]);
-    if (op.getLogSum())
-      logSum = GlobalView(wb, op.getLogSum(), maps[op.getDelta() ? 4 : 2]);
-    if (isShared()) {
-      int64_t count = tile.keyBlocks * kBlockColumns;
-      for (int64_t first = 0; first < count; first += wb.lanes) {
-        Value column = getHeldColumn(held.size());
-        held.push_back(
-            read(first + wb.lanes > count ? clamp(wb.minimum(column, wb.constant(count - 1))) : clamp(column)));
-      }
-      return;
-    }
-    if (rowKind == RowKind::Keys)
+    if (hasLogSum)
+      logSum = GlobalView(wb, op.getLogSum(), maps[hasDelta ? 4 : 2]);
+    if (hasKeyRows)
       return;
     Value last = wb.add(lse.getSize(wb, queryDim), -1);
     for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
       Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
-      held.push_back(wb.instruction.readsPanels() ? read(wb.minimum(row, last)) : load(wb.minimum(row, last)));
+      known.push_back(load(wb.minimum(row, last)));
     }
-  }
-
-  /// By wgmma, what has been read is used from here on: products run in between.
-  void use() {
-    for (Numbers &numbers : held)
-      numbers = derive(numbers);
   }
 
   /// Of the thread's row `row`, and a column.
   const Numbers &get(int64_t row, Value column, size_t columnNumber) {
-    if (rowKind == RowKind::Queries)
-      return held[row];
-    if (columns.size() <= columnNumber)
-      columns.resize(columnNumber + 1);
-    Numbers &numbers = columns[columnNumber];
-    if (!numbers.lse)
-      numbers = isShared() ? shareAll(columnNumber) : load(clamp(column));
-    return numbers;
+    size_t i = hasKeyRows ? columnNumber : row;
+    if (known.size() <= i)
+      known.resize(i + 1);
+    if (!known[i].lse)
+      known[i] = statistics ? read(row, columnNumber)
+                            : load(columnCount ? wb.minimum(column, wb.add(columnCount, -1)) : column);
+    return known[i];
   }
 
-  /// What the thread holds: of its rows, or of the columns that it has loaded.
-  ArrayRef<Numbers> getHeld() const { return held; }
-  /// True where a thread has loaded columns for others.
-  bool isShared() const { return rowKind == RowKind::Keys && wb.instruction.readsPanels(); }
-  /// The `i`-th column that the lane has loaded.
-  Value getHeldColumn(size_t i) const { return wb.add(wb.lane, i * wb.lanes); }
-  /// Of numbers made from those that are held, that of a column.
-  Value share(ArrayRef<Value> made, size_t columnNumber) const {
-    int64_t first = columnNumber / 2 * kBlockColumns + columnNumber % 2;
-    return wb.shuffleFrom(made[first / wb.lanes], wb.add(wb.multiply(wb.quadLane, 2), first % wb.lanes));
+  /// A number of the tile: of the thread's row `row`, or of its column.
+  Value read(Statistic statistic, int64_t row, size_t columnNumber) const {
+    if (!hasKeyRows)
+      return wb.load(wb.b.getF32Type(),
+                     statistics->atNumber(wb, int64_t(statistic), wb.add(wb.firstRow, wb.quad),
+                                          row / kThreadRows * kFragmentRows + row % kThreadRows * 8),
+                     sizeof(float));
+    // A thread has pairs of columns.
+    Value both = wb.load(
+        VectorType::get({2}, wb.b.getF32Type()),
+        statistics->atNumber(wb, int64_t(statistic), wb.multiply(wb.quadLane, 2), columnNumber / 2 * kBlockColumns),
+        2 * sizeof(float));
+    return vector::ExtractOp::create(wb.b, wb.loc, both, columnNumber % 2);
+  }
+
+  /// True in all lanes where an exponent of the tile that the warp reads is so large that its rounding matters
+  /// (WarpRows.cpp).
+  Value isAnyLarge(const ScoreTile &tile) const {
+    Value any;
+    auto add = [&](Value exponent) {
+      Value magnitude = LLVM::FAbsOp::create(wb.b, wb.loc, exponent);
+      magnitude = wb.select(wb.isEqual(magnitude, kInfinity), wb.real(0), magnitude);
+      Value isLarge =
+          arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::OGT, magnitude, wb.real(kLargestProduct));
+      any = any ? arith::OrIOp::create(wb.b, wb.loc, any, isLarge).getResult() : isLarge;
+    };
+    int64_t columns = tile.keyBlocks * kBlockColumns;
+    for (int64_t first = 0; hasKeyRows && first < columns; first += wb.lanes) {
+      Value column = wb.add(wb.lane, first);
+      if (first + wb.lanes > columns)
+        column = wb.minimum(column, wb.constant(columns - 1));
+      add(wb.load(wb.b.getF32Type(), statistics->atNumber(wb, int64_t(Statistic::Exponent), column), sizeof(float)));
+    }
+    for (int64_t row = 0; !hasKeyRows && row < tile.fragments * kThreadRows; ++row)
+      add(read(Statistic::Exponent, row, 0));
+    return wb.anyOfWarp(any);
   }
 
   Value getQueryCount() const { return lse.getSize(wb, queryDim); }
 
   /// lse of the thread's rows, where they may be without keys.
-  Values getLseOfRows() const {
-    return mayBeEmpty && rowKind == RowKind::Queries
-               ? llvm::map_to_vector(held, [](const Numbers &row) { return row.lse; })
-               : Values();
+  Values getLseOfRows(const ScoreTile &tile) {
+    Values all;
+    for (int64_t row = 0; mayBeEmpty && !hasKeyRows && row < tile.fragments * kThreadRows; ++row)
+      all.push_back(statistics ? read(Statistic::Lse, row, 0) : get(row, Value(), 0).lse);
+    return all;
   }
 
 private:
-  Value clamp(Value column) { return columnCount ? wb.minimum(column, wb.add(columnCount, -1)) : column; }
-
-  Numbers shareAll(size_t columnNumber) const {
-    auto get = [&](Value Numbers::*part) {
-      Values all = llvm::map_to_vector(held, [&](const Numbers &of) { return of.*part; });
-      return all.front() ? share(all, columnNumber) : Value();
-    };
-    Numbers numbers{get(&Numbers::lse), get(&Numbers::delta), get(&Numbers::logSum), {}};
-    if (mayBeEmpty)
-      numbers.isEmpty = wb.isEqual(numbers.lse, -kInfinity);
-    return numbers;
-  }
-
-  Numbers read(Value query) {
-    auto get = [&](const GlobalView &view) -> Value {
-      if (!view)
-        return {};
-      Value address = view.getAddress(wb, view.getOffset(wb, {{queryDim, query}}));
-      return wb.convert(wb.load(view.getElementType(), address, view.getElementBytes()), wb.b.getF32Type());
-    };
-    return {get(lse), get(delta), get(logSum), {}};
-  }
-
   Numbers derive(Numbers numbers) const {
     if (numbers.logSum)
       numbers.logSum = wb.mulf(numbers.logSum, wb.real(-std::numbers::log2e));
@@ -129,35 +121,46 @@ private:
     return numbers;
   }
 
-  Numbers load(Value query) { return derive(read(query)); }
+  Numbers read(int64_t row, size_t columnNumber) const {
+    Numbers numbers{read(Statistic::Lse, row, columnNumber), {}, {}, {}};
+    if (hasDelta) // the tile has it negated
+      numbers.delta = arith::NegFOp::create(wb.b, wb.loc, read(Statistic::Delta, row, columnNumber));
+    if (hasLogSum)
+      numbers.logSum = read(Statistic::LogSum, row, columnNumber);
+    return derive(numbers);
+  }
+
+  Numbers load(Value query) const {
+    auto get = [&](const GlobalView &view) -> Value {
+      if (!view)
+        return {};
+      Value address = view.getAddress(wb, view.getOffset(wb, {{queryDim, query}}));
+      return wb.convert(wb.load(view.getElementType(), address, view.getElementBytes()), wb.b.getF32Type());
+    };
+    return derive({get(lse), get(delta), get(logSum), {}});
+  }
 
   WarpBuilder &wb;
-  RowKind rowKind;
-  bool mayBeEmpty;
+  bool hasKeyRows, mayBeEmpty, hasDelta, hasLogSum;
   Value columnCount;
-  unsigned queryDim;
+  std::optional<SharedTile> statistics;
+  unsigned queryDim = 0;
   GlobalView lse, delta, logSum;
-  SmallVector<Numbers> held, columns;
+  SmallVector<Numbers> known;
 };
 
 /// p, z p and g of scores.
 class ScoreGradient {
 public:
-  ScoreGradient(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, RowKind rowKind)
-      : wb(wb), op(op), functions(ScoreFunctions::of(op)), positions(wb, op, tile, functions, rowKind),
-        mayRemove(functions.mayRemove() || tile.keyCount), numbers(wb, op, tile, rowKind, functions.mayRemove()) {
+  ScoreGradient(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, std::optional<SharedTile> statistics)
+      : wb(wb), op(op), functions(ScoreFunctions::of(op)),
+        positions(wb, op, tile, functions, op.hasKeyRows() ? RowKind::Keys : RowKind::Queries),
+        mayRemove(functions.mayRemove() || tile.keyCount), numbers(wb, op, tile, functions.mayRemove(), statistics) {
     isScaled = !functions.mayRemove() && !functions.scaleValue;
     columnCount = tile.keyCount;
     if (!op.getScoreGrad().empty() && !op.getScoreGrad().getOps<AccumulateOp>().empty())
       queryCount = numbers.getQueryCount();
   }
-
-  /// True where g = p (scale dw - scale delta), so that weights need not wait for dw.
-  bool isLinear() {
-    return wb.instruction.readsPanels() && !functions.weightMod && op.getScoreGrad().empty() && !functions.scaleValue;
-  }
-
-  void useNumbers() { numbers.use(); }
 
   /// {weight, gradient}, each null where the op does not have it.
   std::pair<Value, Value> build(int64_t row, Value column, size_t columnNumber, Value score, Value dweight) {
@@ -185,26 +188,23 @@ public:
     return {op.getWeights() ? weight : Value(), gradient};
   }
 
-  /// Scores become weights.
+  /// Scores become weights: p = 2^(s scale log2 e - (lse + log_sum) log2 e), unless that is too large.
   void buildWeights(ScoreTile &tile) {
-    bool isMaskedAtMost =
-        !functions.scaleValue && !functions.scoreMod && !functions.bias.value && !functions.mask.value;
-    if (!isMaskedAtMost) {
+    if (!functions.hasOnlyScaleAndMasks() || functions.mask.value) {
       tile.values = buildExactWeights(tile);
       return;
     }
-    auto [shifts, isLarge] = buildShifts();
-    auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(ValueRange(tile.values)), isLarge, /*withElseRegion=*/true);
+    auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(ValueRange(tile.values)), numbers.isAnyLarge(tile),
+                                    /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(wb.b);
     wb.b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(wb.b, wb.loc, buildExactWeights(tile));
     wb.b.setInsertionPointToStart(branch.elseBlock());
-    // p = 2^(s scale log2 e - (lse + log_sum) log2 e)
     Value factor = wb.real(functions.scale.value_or(1) * std::numbers::log2e), zero = wb.real(0);
     Values weights = tile.values;
-    forEachWith(tile, shifts, [&](size_t i, int64_t row, Value column, Value shift) {
-      Value weight = wb.exp2(wb.fma(weights[i], factor, shift));
-      if (columnCount && !numbers.isShared())
+    forEachWith(tile, Statistic::Exponent, [&](size_t i, int64_t row, Value column, Value exponent) {
+      Value weight = wb.exp2(wb.fma(weights[i], factor, exponent));
+      if (columnCount && !op.hasKeyRows()) // those of columns that are queries are 0 by the exponent
         weight = wb.select(wb.isLess(column, columnCount), weight, zero);
       if (functions.maskMod)
         weight = wb.select(positions.evaluate(*functions.maskMod, row, column, {}), weight, zero);
@@ -217,17 +217,14 @@ public:
   /// Gradients of weights become those of scores: g = p (scale dw - scale delta), 0 for a removed key, whose dw may be
   /// NaN.
   void buildGradients(const ScoreTile &weights, ScoreTile &tile) {
-    double scale = functions.scale.value_or(1);
-    Value factor = wb.real(scale);
-    Values deltas = llvm::map_to_vector(
-        numbers.getHeld(), [&](const RowNumbers::Numbers &of) { return wb.mulf(of.delta, wb.real(-scale)); });
-    forEachWith(tile, deltas, [&](size_t i, int64_t, Value, Value delta) {
+    Value factor = wb.real(functions.scale.value_or(1));
+    forEachWith(tile, Statistic::Delta, [&](size_t i, int64_t, Value, Value delta) {
       Value weight = weights.values[i], gradient = wb.mulf(weight, wb.fma(tile.values[i], factor, delta));
       tile.values[i] = functions.mayRemove() ? wb.select(wb.isEqual(weight, 0), wb.real(0), gradient) : gradient;
     });
   }
 
-  Values getLseOfRows() const { return numbers.getLseOfRows(); }
+  Values getLseOfRows(const ScoreTile &tile) { return numbers.getLseOfRows(tile); }
 
   /// The number of a column among those of a thread.
   static size_t getColumnNumber(const ScoreTile &tile, size_t i) {
@@ -235,16 +232,16 @@ public:
   }
 
 private:
-  /// For each score: its place, row and column, and the one of `held`, made from the numbers that the thread holds,
-  /// that is of its row or column.
-  void forEachWith(const ScoreTile &tile, ArrayRef<Value> held,
-                   function_ref<void(size_t, int64_t, Value, Value)> body) const {
-    Values ofColumns(2 * tile.keyBlocks);
+  /// For each score: its place, row and column, and the statistic of its query.
+  void forEachWith(const ScoreTile &tile, Statistic statistic,
+                   function_ref<void(size_t, int64_t, Value, Value)> body) {
+    Values read(std::max<size_t>(2 * tile.keyBlocks, tile.fragments * kThreadRows));
     tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
-      Value &number = ofColumns[getColumnNumber(tile, i)];
-      if (numbers.isShared() && !number)
-        number = numbers.share(held, getColumnNumber(tile, i));
-      body(i, row, column, numbers.isShared() ? number : held[row]);
+      size_t columnNumber = getColumnNumber(tile, i);
+      Value &number = read[op.hasKeyRows() ? columnNumber : row];
+      if (!number)
+        number = numbers.read(statistic, row, columnNumber);
+      body(i, row, column, number);
     });
   }
 
@@ -254,28 +251,6 @@ private:
       weights[i] = buildWeight(row, column, weights[i], numbers.get(row, column, getColumnNumber(tile, i)));
     });
     return weights;
-  }
-
-  /// -(lse + log_sum) log2 e, -inf where nothing is kept; and whether one in the warp is so large that its rounding
-  /// matters in an exponent (WarpRows.cpp).
-  std::pair<Values, Value> buildShifts() const {
-    Values shifts;
-    Value anyLarge, none = wb.real(-kInfinity), log2e = wb.real(-std::numbers::log2e);
-    for (auto [i, of] : llvm::enumerate(numbers.getHeld())) {
-      Value shift = of.logSum ? wb.fma(of.lse, log2e, of.logSum) : wb.mulf(of.lse, log2e);
-      Value magnitude = LLVM::FAbsOp::create(wb.b, wb.loc, shift);
-      if (of.isEmpty) {
-        magnitude = wb.select(of.isEmpty, wb.real(0), magnitude);
-        shift = wb.select(of.isEmpty, none, shift);
-      }
-      Value isLarge =
-          arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::OGT, magnitude, wb.real(kLargestProduct));
-      anyLarge = anyLarge ? arith::OrIOp::create(wb.b, wb.loc, anyLarge, isLarge).getResult() : isLarge;
-      if (columnCount && numbers.isShared()) // columns that are not there
-        shift = wb.select(wb.isLess(numbers.getHeldColumn(i), columnCount), shift, none);
-      shifts.push_back(shift);
-    }
-    return {shifts, wb.anyOfWarp(anyLarge)};
   }
 
   /// True for a score whose query and key are there, and whose key is not removed.
@@ -342,24 +317,17 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
     else
       return failure();
   }
-  unsigned numBatch = getNumBatchDims(op);
-  AffineMap map = getMaps(op)[0];
-  auto getPlace = [&](unsigned position) {
-    return *map.getResultPosition(getAffineDimExpr(position, op.getContext()));
-  };
-  RowKind rowKind = getPlace(numBatch + 1) < getPlace(numBatch) ? RowKind::Keys : RowKind::Queries;
-  OpBuilder::InsertPoint here = wb.b.saveInsertionPoint();
-  if (auto wait = op.getScores().getDefiningOp<WaitProductOp>()) // numbers arrive while products run
-    wb.b.setInsertionPoint(wait.getProduct().getDefiningOp());
-  ScoreGradient each(wb, op, weights, rowKind);
-  wb.b.restoreInsertionPoint(here);
-  if (wb.instruction.readsPanels())
-    each.useNumbers();
+  std::optional<SharedTile> statistics;
+  if (op.getStatistics()) {
+    const TileRing *ring = findRing(op.getStatistics());
+    statistics = ring ? ring->getTile(wb) : findTile(op.getStatistics());
+  }
+  ScoreGradient each(wb, op, weights, statistics);
   auto finishProducts = [&] {
     if (started)
       gradients.values = finishStarted(wb, *started, op.getDweights(), op);
   };
-  if (each.isLinear()) {
+  if (statistics && isLinear(op)) {
     each.buildWeights(weights);
     finishProducts();
     if (op.getGradients())
@@ -376,7 +344,7 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
     });
   }
   weights.hasPadding = gradients.hasPadding = false;
-  gradients.lse = each.getLseOfRows();
+  gradients.lse = each.getLseOfRows(weights);
   if (op.getWeights())
     lowered[op.getResults().front()] = std::move(weights);
   if (op.getGradients())

@@ -126,13 +126,25 @@ struct SharedTile {
   SharedTileLayout layout;
   int64_t offset = 0;
   mlir::Value stage = {}; ///< bytes from there to the stage in use, an i32; null where there is one
+  /// For products: descriptors of its parts are computed for each, as a loop would keep all in registers.
+  bool isAddressedAgain = false;
   /// Of the tile in shared memory, an i32.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
   /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
+  /// In a tile of f32 without a swizzle: column `column` + `columnsBehind` of row `row`.
+  mlir::Value atNumber(WarpBuilder &wb, int64_t row, mlir::Value column, int64_t columnsBehind = 0) const;
 };
 
-/// The stages of K or V in a kernel with a producer, and which of them is the next one (Producer.cpp).
+/// The rows of a tile of attn.copy_statistics.
+enum class Statistic { Lse, LogSum, Delta, Exponent };
+
+/// True where ds = p (scale dw - scale delta), so that weights need not wait for dw.
+bool isLinear(ScoreGradientsOp op);
+/// What attn.copy_statistics multiplies delta by: -scale for these, -1 for others.
+double getDeltaFactor(ScoreGradientsOp op);
+
+/// The stages of a tile in a kernel with a producer, and which of them is the next one (Producer.cpp).
 class TileRing {
 public:
   /// At the entry of the kernel.
@@ -143,8 +155,11 @@ public:
   void waitFor(WarpBuilder &wb, bool isEmpty) const;
   /// The next stage.
   SharedTile getTile(WarpBuilder &wb) const;
-  /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first.
-  void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin) const;
+  /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first. By a thread, or by
+  /// the first lane of a warp.
+  void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin, bool isWarp) const;
+  /// Fills the next stage, once it is empty, by the lanes of a warp.
+  void fill(WarpBuilder &wb, llvm::function_ref<void(const SharedTile &tile, mlir::Value lane)> body) const;
   /// Rows of the next stage from `count` on, and those that are `isEmpty`, become 0: consumers do it together, and see
   /// it. Without `isEmpty` it is the first ones alone.
   void clearRows(WarpBuilder &wb, mlir::Value count, llvm::function_ref<mlir::Value(mlir::Value row)> isEmpty) const;
@@ -275,6 +290,7 @@ private:
   mlir::LogicalResult copyByProducer(CopyOp op);
   mlir::LogicalResult waitForStages(WaitOp op);
   mlir::LogicalResult lowerClearRows(ClearRowsOp op);
+  mlir::LogicalResult lowerCopyStatistics(CopyStatisticsOp op);
   mlir::LogicalResult lowerRelease(ReleaseOp op);
   mlir::LogicalResult lowerTakeTurn();
   mlir::LogicalResult lowerPassTurn(PassTurnOp op);

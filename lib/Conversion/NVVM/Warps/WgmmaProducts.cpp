@@ -131,7 +131,8 @@ private:
     uint64_t facts = uint64_t(panelStride / kChunkBytes) << 16 |
                      uint64_t(kSwizzleRows * tile.layout.getPitch() / kChunkBytes) << 32 | uint64_t(1) << 62;
     Value start = arith::ExtUIOp::create(wb.b, wb.loc, wb.b.getI64Type(), wb.divide(address, kChunkBytes));
-    return arith::OrIOp::create(wb.b, wb.loc, start, wb.constant64(facts));
+    Value descriptor = arith::OrIOp::create(wb.b, wb.loc, start, wb.constant64(facts));
+    return tile.isAddressedAgain ? wb.hide(descriptor) : descriptor;
   }
 
   Value advance(Value descriptor, int64_t bytes) {
