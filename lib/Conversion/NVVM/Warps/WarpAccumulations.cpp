@@ -15,8 +15,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// The sum of `value` over the lanes that `peers` has a bit for.
-static Value sumOfPeers(WarpBuilder &wb, Value value, Value peers) {
+/// The sum of `value` over the lanes that `peers` has a bit for, one by one.
+static Value sumInTurn(WarpBuilder &wb, Value value, Value peers) {
   OpBuilder &b = wb.b;
   auto isAny = [&](Value rest) -> Value {
     return arith::CmpIOp::create(b, wb.loc, arith::CmpIPredicate::ne, rest, wb.constant(0));
@@ -34,6 +34,23 @@ static Value sumOfPeers(WarpBuilder &wb, Value value, Value peers) {
   rest = arith::AndIOp::create(b, wb.loc, rest, wb.add(rest, -1));
   scf::YieldOp::create(b, wb.loc, ValueRange{rest, sum});
   return loop.getResult(1);
+}
+
+/// The same; of all lanes, as slopes of heads have them, in five steps.
+static Value sumOfPeers(WarpBuilder &wb, Value value, Value peers) {
+  OpBuilder &b = wb.b;
+  Value isWhole = arith::CmpIOp::create(b, wb.loc, arith::CmpIPredicate::eq, peers, wb.constant(-1));
+  auto branch = scf::IfOp::create(b, wb.loc, TypeRange(value.getType()), isWhole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value sum = value;
+  for (int64_t distance = wb.lanes / 2; distance > 0; distance /= 2)
+    sum = wb.addf(sum, wb.shuffleXor(sum, distance));
+  scf::YieldOp::create(b, wb.loc, sum);
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value inTurn = sumInTurn(wb, value, peers);
+  scf::YieldOp::create(b, wb.loc, inTurn);
+  return branch.getResult(0);
 }
 
 static void lowerAccumulation(WarpBuilder &wb, AccumulateOp op, Value isKept) {
