@@ -88,8 +88,8 @@ private:
       }
     auto op = ScoreGradientsOp::create(
         b, loc, domain.getResultTypes(outputs), scores, step.getLse(), products, products ? step.getDelta() : Value(),
-        step.getLogSum(), step.getBias(), step.getMask(), weights, gradients, step.getScaleValue(), /*statistics=*/Value(),
-        step.getScaleAttr(),
+        step.getLogSum(), step.getBias(), step.getMask(), weights, gradients, step.getScaleValue(),
+        /*statistics=*/Value(), step.getScaleAttr(),
         domain.getKvHead({&step.getMaskMod(), &step.getScoreMod(), &step.getScoreGrad(), &step.getWeightMod()}),
         domain.restrict({Query, Key}, opMaps));
     op.getMaskMod().takeBody(step.getMaskMod());

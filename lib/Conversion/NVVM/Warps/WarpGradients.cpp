@@ -233,8 +233,7 @@ public:
 
 private:
   /// For each score: its place, row and column, and the statistic of its query.
-  void forEachWith(const ScoreTile &tile, Statistic statistic,
-                   function_ref<void(size_t, int64_t, Value, Value)> body) {
+  void forEachWith(const ScoreTile &tile, Statistic statistic, function_ref<void(size_t, int64_t, Value, Value)> body) {
     Values read(std::max<size_t>(2 * tile.keyBlocks, tile.fragments * kThreadRows));
     tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
       size_t columnNumber = getColumnNumber(tile, i);
