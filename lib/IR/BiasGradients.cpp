@@ -22,7 +22,7 @@ template <typename OpTy> static bool canTakeTurns(OpTy op, AffineMap biasMap) {
 }
 
 bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
-  if (!op.getDbias())
+  if (!op.getDbias() || isa_and_present<BlockAttr>(op.getScheduleAttr())) // a GPU's tiles have their own
     return false;
   AffineMap map = getMaps(op).back();
   SmallVector<int64_t> domain = getStaticDomain(op);

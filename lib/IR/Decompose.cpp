@@ -184,10 +184,15 @@ Values decomposeMergingFinalize(Formula &f, FinalizeOp op, Value acc, Value max,
   auto build = [&](Value output, AffineMap map,
                    function_ref<Value(OpBuilder &, Location, MergedRow, ValueRange)> pick) {
     return f.generic({Query}, {}, inputs, inputMaps, output, map, [&](OpBuilder &b, Location loc, ValueRange x) {
+      // The result's own old value is that of its place, which it keeps.
+      Values read(x);
+      for (auto [i, old] : llvm::enumerate(olds))
+        if (old.second == output)
+          read[2 + i] = read.back();
       Value lse, oldMax, logSum;
       for (auto [i, old] : llvm::enumerate(olds))
-        (old.first == RowResult::Lse ? lse : old.first == RowResult::Max ? oldMax : logSum) = x[2 + i];
-      return pick(b, loc, mergeRow(b, loc, x[0], x[1], lse, oldMax, logSum), x);
+        (old.first == RowResult::Lse ? lse : old.first == RowResult::Max ? oldMax : logSum) = read[2 + i];
+      return pick(b, loc, mergeRow(b, loc, x[0], x[1], lse, oldMax, logSum), read);
     });
   };
   auto pickFactor = [](OpBuilder &, Location, MergedRow row, ValueRange) { return row.factor; };

@@ -21,11 +21,14 @@ using enum DimKind;
 
 namespace {
 
+/// What is added to captured tensors is of tiles of queries, as dq.
+bool hasQueryRows(BackwardStepOp step) { return step.getDquery() || !step.getDcaptures().empty(); }
+
 class BackwardDecomposition {
 public:
   BackwardDecomposition(OpBuilder &b, BackwardStepOp step)
       : b(b), loc(step.getLoc()), step(step), domain(b, step, getElementTypeOrSelf(step.getDelta().getType())),
-        rows(step.getDquery() ? Query : Key), columns(step.getDquery() ? Key : Query) {
+        rows(hasQueryRows(step) ? Query : Key), columns(hasQueryRows(step) ? Key : Query) {
     for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
       maps[spec.name] = map;
     if (auto schedule = step.getSchedule())
@@ -33,7 +36,7 @@ public:
   }
 
   SmallVector<Value> build() {
-    bool hasGradients = step.getDquery() || step.getDkey();
+    bool hasGradients = hasQueryRows(step) || step.getDkey();
     Value scores = multiplyRows({step.getQuery(), "query"}, {step.getKey(), "key"}, HeadSize), products;
     if (hasGradients)
       products = multiplyRows({step.getDout(), "dout"}, {step.getValue(), "value"}, DimKind::ValueSize);
@@ -85,8 +88,8 @@ private:
       }
     auto op = ScoreGradientsOp::create(
         b, loc, domain.getResultTypes(outputs), scores, step.getLse(), products, products ? step.getDelta() : Value(),
-        step.getLogSum(), step.getBias(), step.getMask(), weights, gradients, step.getScaleValue(), /*statistics=*/Value(),
-        step.getScaleAttr(),
+        step.getLogSum(), step.getBias(), step.getMask(), weights, gradients, step.getScaleValue(),
+        /*statistics=*/Value(), step.getScaleAttr(),
         domain.getKvHead({&step.getMaskMod(), &step.getScoreMod(), &step.getScoreGrad(), &step.getWeightMod()}),
         domain.restrict({Query, Key}, opMaps));
     op.getMaskMod().takeBody(step.getMaskMod());
@@ -120,8 +123,9 @@ private:
 } // namespace
 
 FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, BackwardStepOp step) {
-  bool hasOneKindOfRows = bool(step.getDquery()) != (step.getDkey() || step.getDvalue());
-  if (getPackedSequences(step) || !hasOneKindOfRows || step.getDbias() || !step.getDcaptures().empty())
+  bool hasOneKindOfRows = hasQueryRows(step) != (step.getDkey() || step.getDvalue());
+  bool addsInRegions = !step.getDcaptures().empty() && isa<TensorType>(step.getDelta().getType());
+  if (getPackedSequences(step) || !hasOneKindOfRows || step.getDbias() || addsInRegions)
     return failure();
   return BackwardDecomposition(b, step).build();
 }

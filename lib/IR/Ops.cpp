@@ -114,13 +114,16 @@ template <typename OpTy> static MutableOperandRange getGradients(OpTy op, unsign
   return MutableOperandRange(op, getOperandSpecs(op).size() - numMapped, numMapped + numOthers);
 }
 
-/// Buffers that the regions of `op` capture are read: C10 allows no other effect there.
+/// Buffers that the regions of `op` capture are read, or added to: C10 and C25 allow no other effect there.
 static void addCapturedReads(Operation *op,
                              SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   for (Region &region : op->getRegions())
     visitUsedValuesDefinedAbove(region, [&](OpOperand *operand) {
-      if (isa<MemRefType>(operand->get().getType()))
-        effects.emplace_back(MemoryEffects::Read::get(), operand, SideEffects::DefaultResource::get());
+      if (!isa<MemRefType>(operand->get().getType()))
+        return;
+      effects.emplace_back(MemoryEffects::Read::get(), operand, SideEffects::DefaultResource::get());
+      if (isa<AccumulateOp>(operand->getOwner()))
+        effects.emplace_back(MemoryEffects::Write::get(), operand, SideEffects::DefaultResource::get());
     });
 }
 

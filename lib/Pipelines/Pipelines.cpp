@@ -95,8 +95,11 @@ static void buildAnalyzeMaskPhase(OpPassManager &pm, const PhaseOptions &options
 
 static void buildSelectSchedulePhase(OpPassManager &pm, const PhaseOptions &phase) {
   const FlashOptions &options = phase.flash;
-  if (phase.isGpu())
+  if (phase.isGpu()) {
+    pm.addNestedPass<func::FuncOp>(createPadKeySumsPass());
+    pm.addNestedPass<func::FuncOp>(createSplitAccumulationPass());
     pm.addNestedPass<func::FuncOp>(createSplitValuesPass());
+  }
   // A schedule by hand is that of the whole kernel.
   else if (options.schedule.empty()) {
     pm.addNestedPass<func::FuncOp>(createSpecializeQueriesPass({options.target}));

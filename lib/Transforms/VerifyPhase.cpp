@@ -45,7 +45,7 @@ bool lacksScale(Operation *op) {
 /// A block adds up one kind of rows, and a CPU's tile has K and V transposed beside them.
 bool isTile(BackwardStepOp step) {
   if (step.getSchedule() && isa<BlockAttr>(*step.getSchedule()))
-    return bool(step.getDquery()) != (step.getDkey() || step.getDvalue());
+    return (step.getDquery() || !step.getDcaptures().empty()) != (step.getDkey() || step.getDvalue());
   return !step.getTransposed().empty();
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _call, _checks, _cuda, _kernel, _problem, _signatures, _tensor, _text, api
+from attn import _call, _checks, _cuda, _device, _kernel, _problem, _signatures, _tensor, _text, api
 from attn._cache import MAX_KERNELS
 from attn._types import Integers, Tensor, TensorT
 
@@ -80,7 +80,9 @@ def kv_append(
         table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
     if old.shape != wanted:
         raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")
-    strided = [name for name, x in (("new", rows), ("cache", old)) if not tensors and _tensor.is_view(x)]
+    is_view = _device.is_view if tensors else _tensor.is_view
+    views = {"new": new, "cache": cache} if tensors else {"new": rows, "cache": old}
+    strided = [name for name, x in views.items() if is_view(x)]
     element, pages = CACHE_TYPES[rows.dtype.name], None if table is None else table.shape
     text = _text.kv_append(old.shape, rows.shape, element, pages, page_layout, strided)
     inputs = [new, _call.as_i32(where)] if table is None else [new, _call.as_i32(where), _call.as_i32(table)]

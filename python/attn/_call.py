@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _lengths, _origins, _problem, _tensor, _trace
+from attn import _checks, _cuda, _device, _lengths, _origins, _problem, _tensor, _trace
 
 Array = npt.NDArray[Any]
 
@@ -43,7 +43,8 @@ class Call(NamedTuple):
           dynamic: leave the sizes open; None where they change.
         """
         problem = self.problem
-        if not _cuda.is_target(self.target) and any(_tensor.is_view(x) for x in self.inputs):
+        is_view = _device.is_view if _cuda.is_target(self.target) else _tensor.is_view
+        if any(is_view(x) for x in self.inputs):
             problem = dataclasses.replace(problem, strided=True)
         is_traced = isinstance(score_mod, _trace.Traced)  # as attn.torch and attn.jax have functions
         if problem.sizes.b == 0 or (dynamic is not None and _checks.flag("dynamic", dynamic)):

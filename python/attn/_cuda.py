@@ -17,7 +17,7 @@ One rule says which arrays are accepted, by kernels, libraries and the calls wit
 | --- | --- |
 | kind | `__dlpack__`; or `__cuda_array_interface__`, where its stream is none or that of the call |
 | place | one CUDA device for all of a call, numbers (scale, seeds of dropout) on the host |
-| layout | C-contiguous, from a multiple of 16 bytes on; of PyTorch others are copied |
+| layout | q, k, v, bias, mask and dout: any strides of rows; others C-contiguous; else copied (PyTorch), or refused |
 | types | as for processors, without float64; sinks, scales of k and v, captured floats: float32 |
 | integers | lengths, offsets, prefix sums, block tables: int32; the host does not read them, so they are not tested |
 
@@ -26,14 +26,13 @@ this library uses at the moment (PyTorch, CuPy), or on the legacy default stream
 waits for the device, so a call can be part of a CUDA graph of PyTorch; its first call loads the code, and is better
 made before.
 
-Refused: weights as results, `multi_head`, gradients of bias, sink, scale and captured arrays, quantised k and v in
-gradients, and a `target` below 8.0.
+Refused: weights as results, `multi_head`, and a `target` below 8.0.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +47,7 @@ class Entry(NamedTuple):
     Attributes:
       label: what the message of an error begins with.
       inputs, outputs: its arguments in the manifest.
-      new_shapes: from the inputs to the shapes of the outputs.
+      new_shapes: from the inputs, and the names of outputs that are not made new, to the shapes of the outputs.
       in_order: from the inputs and then the outputs to the order of the C entry.
       workspace_bytes: takes what `start` takes, without the workspace, its bytes and the stream.
       start: takes the tensors, their count, workspace, its bytes, the stream, and where to write a message.
@@ -57,7 +56,7 @@ class Entry(NamedTuple):
     label: str
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
-    new_shapes: Callable[[list[Any]], list[list[int]]]
+    new_shapes: Callable[[list[Any], Collection[str]], list[list[int]]]
     in_order: Callable[[list[Any]], list[Any]]
     workspace_bytes: Callable[..., int]
     start: Callable[..., int]
@@ -135,7 +134,7 @@ def call(entry: Entry, inputs: tuple[Any, ...], out: Any = None, stream: Any = N
     Args:
       entry: the kernel.
       inputs: as the kernel takes them: arrays on one device, and numbers where it takes scalars.
-      out: the arrays to write to; None for new ones.
+      out: the arrays to write to; None for new ones, also in the place of one of several.
       stream: a stream or its handle; None for the one that the library of the first array uses.
     """
     given = {x["name"]: y for x, y in zip(entry.inputs, inputs, strict=True) if x["passed_by"] != "value"}
@@ -143,14 +142,18 @@ def call(entry: Entry, inputs: tuple[Any, ...], out: Any = None, stream: Any = N
     queue = device.stream() if stream is None else _device.handle_of(stream)
     with device.guard(queue):
         tensors = [_describe(device, x, y, queue) for x, y in zip(entry.inputs, inputs, strict=True)]
+        places = (out,) if not isinstance(out, tuple | list) else tuple(out)
         if out is None:
-            shapes = entry.new_shapes(tensors)
-            results = tuple(device.empty(shape, x["dtype"]) for shape, x in zip(shapes, entry.outputs, strict=True))
-        else:
-            results = tuple(out) if isinstance(out, tuple | list) else (out,)
-            if len(results) != len(entry.outputs):
-                raise ValueError(f"expected {len(entry.outputs)} outputs, found {len(results)}")
-            device_of(given | {x["name"]: y for x, y in zip(entry.outputs, results, strict=True)})
+            places = (None,) * len(entry.outputs)
+        elif len(places) != len(entry.outputs):
+            raise ValueError(f"expected {len(entry.outputs)} outputs, found {len(places)}")
+        written = {x["name"]: y for x, y in zip(entry.outputs, places, strict=True) if y is not None}
+        device_of(given | written)
+        shapes = entry.new_shapes(tensors, written) if len(written) < len(places) else [[]] * len(places)
+        results = tuple(
+            device.empty(shape, x["dtype"]) if y is None else y
+            for shape, x, y in zip(shapes, entry.outputs, places, strict=True)
+        )
         for x, y in zip(entry.outputs, results, strict=True):
             tensors.append(device.borrow(x["name"], y, queue, is_written=True))
         _run(entry, entry.in_order(tensors), device, queue)
@@ -163,7 +166,7 @@ def _describe(device: Device, argument: dict[str, Any], value: Any, stream: int)
     """A tensor on the device; of a scalar, one on the host."""
     if argument["passed_by"] == "value":
         return _HostScalar(argument, value)
-    return device.borrow(argument["name"], value, stream)
+    return device.borrow(argument["name"], value, stream, in_place=argument["strided"])
 
 
 class _HostScalar:

@@ -77,9 +77,12 @@ def borrowed(
     return Borrowed(ctypes.pointer(tensor), tensor, owner)
 
 
-def form_of(dtype: str, shape: tuple[int, ...], number: int) -> _library.DLTensor:
-    """A contiguous tensor on the device of this number, whose address is still to be written."""
-    return _described(0, dtype, shape, tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape))), number)
+def form_of(
+    dtype: str, shape: tuple[int, ...], number: int, strides: tuple[int, ...] | None = None
+) -> _library.DLTensor:
+    """A tensor on the device of this number, contiguous without strides, whose address is still to be written."""
+    dense = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+    return _described(0, dtype, shape, dense if strides is None else strides, number)
 
 
 def _described(
@@ -159,8 +162,19 @@ class Device:
         tensor = self.borrow(name, value, self.stream())
         return tensor.shape, tensor.dtype
 
-    def borrow(self, name: str, value: Any, stream: int, *, is_written: bool = False) -> Borrowed:
-        """The memory of an array, which is ready on the stream.
+    def is_view(self, value: Any) -> bool:
+        """True for what a kernel with strides of the call reads in place, and one for contiguous arrays does not."""
+        strides, shape = getattr(value, "strides", None), getattr(value, "shape", ())
+        if not isinstance(strides, tuple) or len(shape) < 2:
+            return False
+        size = value.dtype.itemsize
+        dense = tuple(size * math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+        return strides != dense and strides[-1] == size and all(x % size == 0 for x in strides)
+
+    def borrow(
+        self, name: str, value: Any, stream: int, *, is_written: bool = False, in_place: bool = False
+    ) -> Borrowed:
+        """The memory of an array, which is ready on the stream; `in_place` with its strides.
 
         Raises:
           TypeError: it exports no tensor.
@@ -241,11 +255,22 @@ class TorchDevice(Device):
         """The shape and the type of a tensor."""
         return tuple(value.shape), _tensor.dtype(_dtype_name(name, value))
 
-    def borrow(self, name: str, value: Any, stream: int, *, is_written: bool = False) -> Borrowed:
+    def is_view(self, value: Any) -> bool:
+        """True for a tensor that is read in place: with contiguous rows, from a multiple of 16 bytes on."""
+        return (
+            value.dim() > 1
+            and not value.is_contiguous()
+            and value.stride(-1) == 1
+            and value.data_ptr() % ALIGNMENT == 0
+        )
+
+    def borrow(
+        self, name: str, value: Any, stream: int, *, is_written: bool = False, in_place: bool = False
+    ) -> Borrowed:
         """The memory of a tensor, or of a copy that is contiguous and begins at a multiple of 16 bytes."""
         _subclasses.check(name, value)
         value = _tensor.without_gradient(name, value)
-        if not is_written:
+        if not is_written and not (in_place and self.is_view(value)):
             value = _aligned(value)
         found = _of_torch(name, value, self.number, self.address(value, is_written=is_written))
         if stream != self.stream():  # else the allocator may give the memory away while the kernel runs
@@ -317,6 +342,12 @@ def of(value: Any) -> Device | None:
         return Device(UNKNOWN, value) if hasattr(value, "__cuda_array_interface__") else None
     kind, number = value.__dlpack_device__()
     return Device(int(number), value) if int(kind) == _library.DEVICE_CUDA else None
+
+
+def is_view(value: Any) -> bool:
+    """Whether an array on a device is a view that kernels with strides of the call read in place."""
+    device = of(value)
+    return device is not None and device.is_view(value)
 
 
 def handle_of(stream: Any) -> int:

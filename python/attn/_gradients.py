@@ -61,7 +61,7 @@ def sdpa_backward(
         "v_scale" in the place of quantised k and v, and of arrays of floats that score_mod reads, by the names that it
         has for them.
       into: arrays by name, as {"k": dk, "v": dv}, that the gradients of q, k and v are added to in place, and that are
-        returned: C-contiguous float32, or float64 beside float64, of the shapes of gradients. Not on a GPU.
+        returned: C-contiguous float32, or float64 beside float64, of the shapes of gradients.
       score_mod, mask_mod, dynamic, target: as for `attn.sdpa`.
       options: the other keywords of `attn.sdpa`, as in the forward call, but for return_lse and return_weights.
 
@@ -168,6 +168,9 @@ def _run(
     if not sums:
         gradients = kernel.run(inputs, model)
         return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+    if is_on_device:
+        gradients = kernel.run(inputs, model, [sums.get(name) for name in names])
+        return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
     made = {name: x for name, x in zip(names, kernel.new_outputs(inputs), strict=True) if name not in sums}
     kernel.run(inputs, model, [sums[name] if name in sums else made[name] for name in names])
     return {name: sums[name] if name in sums else _tensor.like(made[name], model) for name in names}
@@ -205,8 +208,7 @@ def _kernel_of(
 ) -> tuple[_kernel.Kernel, list[Any]]:
     is_wide = call.problem.wide_result or _problem.is_widened_into(into, call.problem.dtype)
     problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names, into=into, wide_result=is_wide)
-    views = [] if _cuda.is_target(call.target) else [*results.values()]
-    source, functions = call._replace(problem=problem, inputs=[*call.inputs, *views]).traced(**traced)
+    source, functions = call._replace(problem=problem, inputs=[*call.inputs, *results.values()]).traced(**traced)
     _check_names(names, options, functions.regions.names)
     return api.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *functions.arrays, *results.values()]
 

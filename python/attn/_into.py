@@ -31,13 +31,11 @@ def of(into: Any, returned: dict[str, Any], sink: Any, target: str) -> tuple[dic
         raise ValueError(f"expected no {asked} beside into, which says what is returned; leave it out")
     if sink is not None:
         raise ValueError("expected no sink beside into, where it would count again; give it to the call of the state")
-    if _cuda.is_target(target):
-        raise ValueError(f"expected a CPU beside into, found {target}; join results by attn.merge")
     has_terms = isinstance(into[1], tuple | list)
     names = ("max", "log_sum") if has_terms else ("lse",)
     state = (into[0], *(into[1] if has_terms else into[1:]))
     for name, x in zip(("out", *names), state, strict=True):
-        _check(f"{name} of into", x)
+        _check(f"{name} of into", x, target)
     return {**returned, **{f"return_{name}": True for name in names}, "into": ("state",)}, state
 
 
@@ -56,19 +54,20 @@ def gradients(into: Any, names: Sequence[str], target: str) -> dict[str, Any]:
         return {}
     if not isinstance(into, Mapping):
         raise TypeError(f'expected into to be arrays by name, as {{"k": dk, "v": dv}}, found {_named(into)}')
-    if _cuda.is_target(target):
-        raise ValueError(f"expected a CPU beside into, found {target}; add the gradients of calls")
     for name, x in into.items():
         if name not in ("q", "k", "v") or name not in names:
             raise ValueError(f"expected into to hold some of q, k, v that grad={tuple(names)} names, found {name!r}")
-        _check(f"into[{name!r}]", x)
+        _check(f"into[{name!r}]", x, target)
     return dict(into)
 
 
-def _check(name: str, x: Any) -> None:
-    array = _tensor.as_array(name, x)
+def _check(name: str, x: Any, target: str) -> None:
+    is_on_device = _cuda.is_target(target)
+    array = _cuda.stand_in(name, x, _cuda.device_of({name: x})) if is_on_device else _tensor.as_array(name, x)
     if array.dtype.name not in OF_SUMS:
         raise TypeError(f"expected {name} in float32, or float64 beside float64, as sums are, found {array.dtype}")
+    if is_on_device:  # the kernel's entry tests the layout
+        return
     if not array.flags.c_contiguous:
         raise ValueError(
             f"expected {name} to be C-contiguous, as it is written in place, found strides {array.strides}"

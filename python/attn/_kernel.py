@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import numbers
 import weakref
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -230,23 +230,31 @@ class Kernel:
         self, inputs: list[Any], device: _device.Device, order: Sequence[str]
     ) -> tuple[_plan.DevicePlan, list[int]]:
         """`plan` of a kernel for a GPU, whose inputs are tensors of PyTorch; all results are given, in this order."""
-        copied = [n for n, x in enumerate(inputs) if not x.is_contiguous()]
+        strides = [x.stride() if y and device.is_view(x) else None for x, y in zip(inputs, self._strided, strict=True)]
+        copied = [
+            n for n, (x, y) in enumerate(zip(inputs, strides, strict=True)) if y is None and not x.is_contiguous()
+        ]
         shapes = [*[tuple(x.shape) for x in inputs], *map(tuple, self.new_shapes(inputs))]
         named = dict(zip(itertools.chain(*self._names), shapes, strict=True))
         dtypes = {x["name"]: x["dtype"] for x in (*self.inputs, *self.outputs)}
-        forms = [_device.form_of(dtypes[name], named[name], device.number) for name in self._entry_names]
+        strides_of = dict(zip(self._names[0], strides, strict=True))
+        forms = [
+            _device.form_of(dtypes[name], named[name], device.number, strides_of.get(name))
+            for name in self._entry_names
+        ]
         given = [self._entry_names.index(name) for name in (*self._names[0], *order)]
         return _plan.DevicePlan(self, (self._module, self._name), forms, given), copied
 
-    def new_shapes(self, inputs: list[Any]) -> list[list[int]]:
-        """The shapes of outputs that are made new, by those of the inputs; the checked entry compares the inputs.
+    def new_shapes(self, inputs: list[Any], given: Collection[str] = ()) -> list[list[int]]:
+        """The shapes of outputs, which are made new but for those `given`; the checked entry compares the inputs.
 
         Raises:
-          ValueError: the kernel reads or keeps old values of an output.
+          ValueError: the kernel reads or keeps old values of an output that is made new.
         """
-        if self._updated:
+        updated = [name for name in self._updated if name not in given]
+        if updated:
             raise ValueError(
-                f"{self.name}: expected out= with the old values of {', '.join(self._updated)}, which the kernel "
+                f"{self.name}: expected out= with the old values of {', '.join(updated)}, which the kernel "
                 "updates; found none"
             )
         return self._shapes(inputs)

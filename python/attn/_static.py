@@ -313,7 +313,7 @@ class Library:
             self.name,
             entry.inputs,
             entry.outputs,
-            lambda _: [shape for shape, _ in entry.new_outputs(sizes)],
+            lambda *_: [shape for shape, _ in entry.new_outputs(sizes)],
             lambda tensors: tensors,
             lambda *given: self._other(entry.features, *given),
             lambda *given: self._call(entry.features, *given),

@@ -220,7 +220,7 @@ def sdpa(
         bits, for partial results, which are rounded once, behind their sum.
       into: (out, lse), or (out, (max, log_sum)), of other keys: C-contiguous arrays, which become the results of these
         and the keys of the call, in place; float32, or float64 beside float64. An empty state has lse −inf, whatever
-        out holds; a row that keeps no key stays as it is. Not beside return_…, a sink, or on a GPU.
+        out holds; a row that keeps no key stays as it is. Not beside return_… or a sink.
       q_origin, k_origin: where rows and keys begin in a whole that q, k and v are a part of, as a device has it: an
         integer, or integers [B]. causal, window, chunk, prefix, score_mod, mask_mod and dropout take row i for
         i + q_origin and key j for j + k_origin, so that they are those of the whole; bias, mask and lengths count the
@@ -291,7 +291,7 @@ def plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[A
     """What a kernel takes of tensors, and their shapes, types, and whether they are views."""
     if _cuda.is_target(target):
         device = _cuda.device_of(given)
-        return list(given.values()), tuple([(*device.form(name, x), False) for name, x in given.items()])
+        return list(given.values()), tuple([(*device.form(name, x), device.is_view(x)) for name, x in given.items()])
     arrays = [_tensor.as_array(name, x) for name, x in given.items()]
     return arrays, tuple([(x.shape, x.dtype, _tensor.is_view(x)) for x in arrays])
 

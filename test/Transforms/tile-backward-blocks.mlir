@@ -5,7 +5,7 @@
 // RUN:   | FileCheck %s --check-prefix=LARGE
 // RUN: attnc --problem="b1 hq1 sq128 sk128 d64 bf16 grad=v" --target=sm_80 --stop-after=tile -o - \
 // RUN:   | FileCheck %s --check-prefix=VALUE
-// RUN: not attnc --problem="b1 hq1 sq64 sk64 d64 bf16 bias=1,1,64,64 grad=q,bias" --target=sm_80 -o %t.o 2>&1 \
+// RUN: attnc --problem="b2 hq1 sq128 sk128 d64 bf16 bias=1,1,128,128 grad=q,bias" --target=sm_80 --stop-after=tile -o - \
 // RUN:   | FileCheck %s --check-prefix=BIAS
 
 // CHECK-LABEL: func.func @sdpa_backward
@@ -32,4 +32,13 @@
 //       VALUE: attn.backward_step {{.*}} dvalue(
 //   VALUE-NOT: attn.backward_step
 
-// BIAS: error: 'attn.sdpa_backward' op no GPU kernel for these gradients: found a gradient of the bias, expected those of Q, K and V
+// A block adds up what all batch indices add to its tile of the bias.
+// BIAS-LABEL: func.func @sdpa_backward
+//       BIAS: scf.forall (%{{.*}}) in (2) shared_outs(%[[ALL:.*]] = %{{.*}}) -> (tensor<1x1x128x128xf32>)
+//       BIAS:   %[[TILE:.*]] = tensor.extract_slice %[[ALL]]
+//       BIAS:   scf.for %{{.*}} iter_args(%{{.*}} = %[[TILE]])
+//       BIAS:     scf.for
+//       BIAS:       attn.backward_step {{.*}} dcaptures(
+//       BIAS:         attn.accumulate
+//       BIAS: attn.backward_step {{.*}} dquery(
+//   BIAS-NOT: attn.accumulate

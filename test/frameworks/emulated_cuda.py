@@ -23,6 +23,7 @@ class EmulatedDevice(_device.TorchDevice):
       streams: of each call, in order.
       made: by `empty`: the shape and type of each.
       started: how many plans.
+      views: how many inputs were no contiguous tensors.
     """
 
     def __init__(self, capability=(8, 0)) -> None:
@@ -32,7 +33,7 @@ class EmulatedDevice(_device.TorchDevice):
         self.driver = Driver()
         self.driver.library.attn_emulator_set_capability(10 * capability[0] + capability[1])
         self.streams, self.made = [], []
-        self.started = 0
+        self.started = self.views = 0
         self._copies: dict[int, tuple[torch.Tensor, int]] = {}
         self._new: list[torch.Tensor] = []
 
@@ -88,9 +89,13 @@ class EmulatedDevice(_device.TorchDevice):
         """That of its copy."""
         if id(value) in self._copies:
             return self._copies[id(value)][1]
-        assert value.is_contiguous()
-        address = self.driver.allocate(value.nbytes)
+        assert value.is_contiguous() or (value.stride(-1) == 1 and not is_written)
+        # Of a view, all between its first element and its last.
+        self.views += not value.is_contiguous()
+        steps = [(size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True)]
+        span = value.itemsize * (1 + sum(steps)) if value.numel() else 0
+        address = self.driver.allocate(span)
         self._copies[id(value)] = (value, address)
         if not is_written and value.numel():
-            assert self.driver.library.cuMemcpyHtoD_v2(address, value.data_ptr(), value.nbytes) == 0
+            assert self.driver.library.cuMemcpyHtoD_v2(address, value.data_ptr(), span) == 0
         return address

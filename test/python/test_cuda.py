@@ -107,6 +107,34 @@ def test_gradients(driver, dynamic):
     check_gradients(pullback(*on(driver, dout, dlse)), expected)
 
 
+def test_into(driver):
+    """Keys added to a state that others left, and gradients added to others."""
+    q, k, v = qkv(np.float32)
+    state = on(driver, *attn.sdpa(q, k[:, :, :30], v[:, :, :30], return_lse=True))
+    found = attn.sdpa(*on(driver, q, k[:, :, 30:], v[:, :, 30:]), into=tuple(state), target=TARGET)
+    assert found[0] is state[0]
+    out, lse = expected(q, k, v, return_lse=True)
+    np.testing.assert_allclose(found[0].numpy(), out, atol=1e-5)
+    np.testing.assert_allclose(found[1].numpy(), lse, rtol=1e-5)
+    dout = np.random.default_rng(5).standard_normal(out.shape).astype(np.float32)
+    into = {"k": on(driver, np.ones_like(k))[0]}
+    saved = on(driver, q, k, v, out.astype(np.float32), lse.astype(np.float32), np.zeros_like(lse, np.float32), dout)
+    gradients = attn.sdpa_backward(*saved[:4], tuple(saved[4:6]), saved[6], grad=("q", "k"), into=into, target=TARGET)
+    assert gradients["k"] is into["k"]
+    exact = reference.sdpa_backward(*(x.astype(np.float64) for x in (q, k, v, out, lse, dout)), grad=("q", "k"))
+    np.testing.assert_allclose(gradients["k"].numpy(), exact["k"] + 1, atol=1e-4)
+    np.testing.assert_allclose(gradients["q"].numpy(), exact["q"], atol=1e-4)
+    with pytest.raises(TypeError, match="expected out of into in the memory of a CUDA device"):
+        attn.sdpa(*on(driver, q, k, v), into=(out, lse), target=TARGET)
+
+
+def test_sums_of_weights_a_key(driver):
+    arrays = qkv()
+    found = attn.sdpa(*on(driver, *arrays), causal="bottom_right", return_key_sums=True, target=TARGET)[1].numpy()
+    weights = expected(*arrays, causal="bottom_right", return_weights=True)[1]
+    np.testing.assert_allclose(found, weights.sum((1, 2))[:, None], rtol=1e-3)
+
+
 def test_gradients_of_packed_sequences(driver):
     rng = np.random.default_rng(3)
     arrays = [rng.standard_normal((rows, heads, 32)).astype(np.float16) for rows, heads in ((20, 2), (33, 1), (33, 1))]

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 import clock
+import test_backward_capture_kernels as captures
+from attn import _trace
 from helpers import BF16
 from paths import ATTNC
 
 RUN = ATTNC.with_name("attn-ptx-run")
 DRIVER = ATTNC.parents[1] / "lib" / "libcuda_emulator.so"
 # Odd sizes, empty rows, groups, two sums in one kernel and in two (D beyond 128), every kind of mask, packed sequences.
+# Biases of every batch index and head, and shared by them, by queries; sinks; a scale.
 LINES = """
 b1 hq2 sq113 sk203 d64 bf16 grad=q,k,v
 b2 hq4 hkv2 sq128 sk128 d64 causal=offset bf16 grad=q,k,v
@@ -48,6 +51,20 @@ b1 hq4 hkv2 sq40 sk70 d64 bf16 causal=offset grad=k
 b1 hq4 hkv2 sq40 sk70 d64 bf16 causal=offset grad=v
 b1 hq1 sq40 sk70 d160 bf16 grad=q,v
 b1 hq1 sq16 sk16 d256 dv8 f32 kv=bf16 grad=v
+b2 hq4 hkv2 sq70 sk90 d64 bf16 bias=2,4,70,90 grad=q,k,v,bias
+b2 hq2 sq70 sk90 d64 f16 bias=2,1,1,90 grad=bias
+b2 hq2 sq? sk? d64 bf16 bias=1,1,?,? causal=bottom_right grad=q,bias
+b3 hq2 sq40 sk70 d64 f32 kv_lengths q_lengths bias=3,2,40,70 grad=bias
+b1 hq2 sq70 sk70 d64 bf16 softcap=20 bias=1,2,70,70 dropout=0.2 grad=q,bias
+b1 hq1 sq16 sk16 d64 bf16 bias=1,1,16,16 grad=q,k,v,bias
+b2 hq2 sq64 sk0 d64 bf16 bias=1,1,64,0 grad=q,bias
+b2 hq4 hkv2 sq70 sk64 d64 bf16 sink causal=bottom_right grad=q,k,v,sink
+b3 hq2 sq? sk? d64 bf16 layout=varlen sink causal=offset grad=sink
+b2 hq2 sq70 sk64 d64 f32 sink kv_lengths q_lengths grad=sink
+b2 hq2 sq70 sk64 d64 bf16 scale=? grad=q,scale
+b1 hq2 sq70 sk70 d64 bf16 kv=int8 grad=q,k_scale,v_scale causal=offset
+b1 hq2 sq70 sk90 d64 bf16 result=f32 grad=q,k,v into=q,k,v
+b2 hq4 hkv2 sq70 sk90 d64 f32 grad=q,k,v into=k causal=offset
 """.strip().splitlines()
 
 # By wgmma: panels of 64 columns and less, tiles of columns in part, keys and queries behind a length (a NaN), queries
@@ -69,6 +86,7 @@ b2 hq4 hkv2 sq40 sk70 d64 bf16 layout=bshd causal=offset grad=q,k,v
 b3 hq4 hkv2 sq? sk? d64 bf16 layout=varlen causal=offset grad=q,k,v
 b1 hq2 sq? sk? d96 bf16 causal=bottom_right grad=q,k,v
 b1 hq2 sq64 sk70 d64 bf16 sink grad=q,v
+b2 hq2 sq70 sk130 d64 bf16 bias=1,2,70,130 sink grad=q,k,v,bias,sink
 """.strip().splitlines()
 CASES = [("sm_80", line) for line in LINES] + [("sm_90a", line) for line in WGMMA_LINES]
 
@@ -99,8 +117,21 @@ def runs():
 def test_gradients_are_right(runs, target, line):
     done = runs[target, line]
     assert done.returncode == 0, done.stdout + done.stderr
-    wanted = line.partition("grad=")[2].split(",")
-    assert set(wanted) <= set(re.findall(r"\bd([qkv]): largest error .*: ok", done.stdout))
+    wanted = re.search(r" grad=(\S+)", line)[1].split(",")
+    assert set(wanted) <= set(re.findall(r"\bd(\w+): largest error .*: ok", done.stdout))
+
+
+@pytest.mark.parametrize(("target", "group"), [("sm_80", "rows"), ("sm_80", "scattered"), ("sm_90a", "keys")])
+def test_captured_tensors(monkeypatch, target, group):
+    """Of a score_mod: elements that rows, heads or batch indices share, and those of positions in any order."""
+    monkeypatch.setattr(captures, "SQ", 40)
+    monkeypatch.setattr(captures, "SK", 50)
+    mod, tables = captures.GROUPS[group](np.random.default_rng(5), np.float32)
+    regions = _trace.trace(mod, None, (captures.B, captures.HQ, 40, 50), "f32").regions.text
+    line = f"b{captures.B} hq{captures.HQ} hkv{captures.HKV} sq40 sk50 d64 dv80 bf16 grad=q,k,v,{','.join(tables)}"
+    done = run(f"--problem={line}\n{regions}", f"--target={target}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {"q", "k", "v", *tables} <= set(re.findall(r"\bd(\w+): largest error .*: ok", done.stdout))
 
 
 def test_an_empty_row_beside_a_key_that_is_nan(tmp_path):

@@ -254,7 +254,7 @@ def test_torch_tensors_are_written_in_place():
         ({"into": "x"}, TypeError, r"expected into to be .out, lse. or .out, .max, log_sum.., found str"),
         ({"return_lse": True}, ValueError, r"expected no return_lse beside into"),
         ({"sink": np.zeros(2, np.float32)}, ValueError, "expected no sink beside into"),
-        ({"target": "sm_90"}, ValueError, "expected a CPU beside into, found sm_90"),
+        ({"target": "sm_90"}, TypeError, "expected out of into in the memory of a CUDA device, found it in CPU memory"),
         ({"out": "narrow"}, TypeError, "expected out of into in float32"),
         ({"out": "strided"}, ValueError, "expected out of into to be C-contiguous"),
         ({"out": "shape"}, ValueError, "out"),

@@ -141,7 +141,8 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
     Loops carry the weights of a round, rounded as the product takes them. acc is rescaled once it has been added to.
     Groups of warps take turns to start their products, where the head size is small enough for the softmax to be as long.
     Of gradients no loop is rotated. S and dP are started together, and weights are computed while dP runs; the sums
-    are started together, of rounded weights and gradients.
+    Of gradients, S and dP are started together, and weights are computed while dP runs; the sums are started together, of
+    rounded weights and gradients, and beside S and dP of the next round where the registers hold both.
 
     ```mlir
     // before

@@ -47,6 +47,50 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
                         "Keys of a tile whose query ranges are reported; 0: none">];
 }
 
+def PadKeySumsPass : Pass<"attn-pad-key-sums", "::mlir::func::FuncOp"> {
+  let summary = "give sums of weights a key as many columns as a GPU copies at a time";
+  let description = [{
+    Sums of weights a key (`key_sums`) are the gradient of a V that is a column of ones. Kernels of a GPU copy rows in
+    pieces of 16 bytes: V, the output and its cotangent become as wide, and the first column of the gradient is taken.
+
+    Leaves alone what has more columns, or another result that is read.
+
+    ```mlir
+    // before
+    %dq, %dk, %sums = attn.sdpa_backward ins(%q, %k, %ones, … : …, tensor<2x99x1xf16>, …) outs(… %init : tensor<2x99x1xf32>)
+    // after
+    %dq, %dk, %all = attn.sdpa_backward ins(%q, %k, %wide, … : …, tensor<2x99x8xf16>, …) outs(… %0 : tensor<2x99x8xf32>)
+    %1 = tensor.extract_slice %all[0, 0, 0] [2, 99, 1] [1, 1, 1] : tensor<2x99x8xf32> to tensor<2x99x1xf32>
+    %sums = linalg.generic … ins(%1 : tensor<2x99x1xf32>) outs(%init : tensor<2x99x1xf32>)
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def SplitAccumulationPass : Pass<"attn-split-accumulation", "::mlir::func::FuncOp"> {
+  let summary = "merge what attn.sdpa accumulates into its outputs behind it, for a GPU";
+  let description = [{
+    Kernels of a GPU overwrite their outputs. An `attn.sdpa` with `accumulate` becomes one without, whose results are
+    tensors of their own, and elementwise ops that merge its state with the one that the outputs hold: they are kernels
+    of one thread an element. The formula is that of `attn.finalize` with `accumulate`.
+
+    Leaves memrefs alone, and what has no `accumulate`. `attn-select-schedule` rejects an `attn.finalize` with
+    `accumulate` for a GPU.
+
+    ```mlir
+    // before
+    %0:2 = attn.sdpa ins(%q, %k, %v : …) outs(%out, %lse : tensor<2x16x64xf32>, tensor<2x16xf32>) {accumulate} -> …
+    // after
+    %1:2 = attn.sdpa ins(%q, %k, %v : …) outs(%2, %3 : tensor<2x16x64xf32>, tensor<2x16xf32>) -> …
+    %4 = linalg.generic … ins(%1#1, …, %lse : …)
+    %5 = linalg.generic … ins(%1#0, %4 : …) outs(%out : tensor<2x16x64xf32>)
+    …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
   let summary = "split attn.sdpa by columns of V into as many as the registers of a GPU's block hold";
   let description = [{

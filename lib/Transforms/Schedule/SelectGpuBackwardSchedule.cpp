@@ -55,6 +55,9 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
   };
   if (!info.takesNarrow)
     return "wgmma of f32 rounds to 11 bits";
+  if (getStaticSize(op, DimKind::ValueSize) * getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() ==
+      kChunkBytes * 8)
+    return "sums of weights are not rounded, as those of wgmma are";
   if (isFew(DimKind::Query) || isFew(DimKind::Key))
     return "wgmma has 64 rows, of which few queries or keys fill less than half";
   return nullptr;

@@ -315,11 +315,10 @@ std::optional<FewQueries> attn::selectFewQueries(SdpaOp op, const TargetInfo &ta
 /// Kernels of GPUs overwrite what they return.
 static LogicalResult refuseAccumulation(func::FuncOp function) {
   WalkResult result = function.walk([](Operation *op) {
-    if (!isa<SdpaOp, SdpaBackwardOp, FinalizeOp>(op) || !readsInits(op))
+    if (!isa<SdpaOp, FinalizeOp>(op) || !readsInits(op))
       return WalkResult::advance();
     op->emitOpError(
-        "expected no accumulate on a GPU, whose kernels overwrite their outputs; compile for a CPU, or join "
-        "the results of calls, as attn.merge does");
+        "expected no accumulate on a GPU, whose kernels overwrite their outputs; run attn-split-accumulation first");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -179,7 +179,7 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
   if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)))
     return failure();
   eraseDeadUsers(rewriter, step);
-  if (isa<BlockAttr>(*step.getSchedule())) {
+  if (isa<BlockAttr>(*step.getSchedule()) && !step->use_empty()) { // without, delta is that of sinks alone
     tileBackwardBlocks(rewriter, step);
     return success();
   }

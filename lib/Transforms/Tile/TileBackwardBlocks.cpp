@@ -11,7 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "BackwardTile.h"
+#include "BackwardBlocks.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -31,33 +31,6 @@ static bool isRounding(linalg::GenericOp generic) {
          llvm::all_of(generic.getBody()->without_terminator(), llvm::IsaPred<arith::TruncFOp, arith::ExtFOp>);
 }
 
-namespace {
-
-/// What all blocks of a kernel have in common: rows are those of the gradients that it sums up.
-struct KernelShape : BackwardShape {
-  KernelShape(const BackwardShape &s, RangeAxis columns, ArrayRef<StringRef> gradients)
-      : BackwardShape(s), columns(columns), gradients(gradients) {
-    std::optional<int64_t> all = getConstantIntValue(domainSizes[rowPos()]);
-    tileRows = cast<BlockAttr>(schedule).getBlockRows();
-    if (all && !step.getCuSeqlensQ()) // or all where there are fewer
-      tileRows = std::min(tileRows, std::max<int64_t>(1, *all));
-  }
-  bool hasQueryRows() const { return columns == RangeAxis::Keys; }
-  unsigned rowPos() const { return hasQueryRows() ? queryPos() : keyPos(); }
-  unsigned columnPos() const { return hasQueryRows() ? keyPos() : queryPos(); }
-
-  RangeAxis columns; ///< that a block goes through
-  ArrayRef<StringRef> gradients;
-  int64_t tileRows;
-};
-
-struct BlockTile : DomainTile {
-  Value numQueries, numKeys; ///< of the sequence, or all
-  Value isRest;              ///< packed rows behind the last sequence, which nothing is added to
-};
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
@@ -67,7 +40,7 @@ static Value slice(OpBuilder &b, const KernelShape &s, const BlockTile &at, Stri
 }
 
 /// The map of a tile's operand over (batch…, row, column), of which it has one batch index and head.
-static AffineMap getRowMap(Builder &b, const KernelShape &s, StringRef name, unsigned row) {
+static AffineMap getBlockRowMap(Builder &b, const KernelShape &s, StringRef name, unsigned row) {
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : s.getMap(name).getResults()) {
     AffineExpr position = b.getAffineConstantExpr(0);
@@ -81,7 +54,7 @@ static AffineMap getRowMap(Builder &b, const KernelShape &s, StringRef name, uns
   return AffineMap::get(s.numBatch + 2, 0, exprs, b.getContext());
 }
 
-static Value createSpace(OpBuilder &b, const KernelShape &s, int64_t tileRows, StringRef name, Type elementType) {
+static Value createBlockSpace(OpBuilder &b, const KernelShape &s, int64_t tileRows, StringRef name, Type elementType) {
   SmallVector<int64_t> shape(s.numBatch, 1);
   shape.append({tileRows, s.getColumns(s.getWidth(name))});
   auto tileType = RankedTensorType::get(shape, elementType);
@@ -94,14 +67,12 @@ static Value sliceRows(OpBuilder &b, const KernelShape &s, Value tile, OpFoldRes
   return createSlice(b, s.loc, tile, getDimSlice(b, s.loc, tile, s.numBatch, b.getIndexAttr(0), count));
 }
 
-/// Rows of an operand as a tile of its own, (batch…, row, column): `tileRows` of them, 0 behind the last one; with
-/// `asFew`, as many as there are.
-static Value packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name, unsigned row,
-                      int64_t tileRows, bool asFew) {
-  Value rows = slice(b, s, at, name), tile = createSpace(b, s, tileRows, name, s.rowType);
+Value attn::packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name, unsigned row,
+                     int64_t tileRows, bool asFew) {
+  Value rows = slice(b, s, at, name), tile = createBlockSpace(b, s, tileRows, name, s.rowType);
   if (asFew)
     tile = sliceRows(b, s, tile, at.sizes[row]);
-  ArrayAttr maps = b.getAffineMapArrayAttr({getRowMap(b, s, name, row), b.getMultiDimIdentityMap(s.numBatch + 2)});
+  ArrayAttr maps = b.getAffineMapArrayAttr({getBlockRowMap(b, s, name, row), b.getMultiDimIdentityMap(s.numBatch + 2)});
   return PackOp::create(b, s.loc, tile.getType(), rows, tile, maps)->getResult(0);
 }
 
@@ -110,8 +81,8 @@ static Value packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, S
 //===----------------------------------------------------------------------===//
 
 /// `count` columns from `column` on; `rows` are the tiles that the block keeps.
-static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, const llvm::StringMap<Value> &rows,
-                            Value column, OpFoldResult count, bool isPartial, ValueRange sums) {
+static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile at, const llvm::StringMap<Value> &rows,
+                                 Value column, OpFoldResult count, bool isPartial, ValueRange sums) {
   at.offsets[s.columnPos()] = column;
   at.sizes[s.columnPos()] = count;
   Operands tiles;
@@ -127,7 +98,7 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
       if (getElementTypeOrSelf(s.getOperand(name).getType()) == s.rowType)
         addSlice(name);
       else
-        addTile(name, createSpace(b, s, s.tileRows, name, s.rowType));
+        addTile(name, createBlockSpace(b, s, s.tileRows, name, s.rowType));
     else
       addTile(name, packRows(b, s, at, name, s.columnPos(), s.schedule.getKeyTile(), /*asFew=*/true));
   for (StringRef name : {"lse", "delta", "log_sum", "bias", "mask"})
@@ -135,7 +106,7 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
       addSlice(name);
   for (auto [name, sum] : llvm::zip(s.gradients, sums))
     addTile(name, sum);
-  BackwardStepOp tiled = createBackwardTile(b, s, tiles);
+  BackwardStepOp tiled = createBackwardTile(b, s, tiles, sums.drop_front(s.gradients.size()));
   tiled.setScheduleAttr(s.schedule);
   // Rows behind the last one read what that reads: captured tensors end there.
   auto getEndRow = [&] {
@@ -150,13 +121,13 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
     clone(s.step.getMaskMod(), tiled.getMaskMod());
   clone(s.step.getScoreMod(), tiled.getScoreMod());
   clone(s.step.getScoreGrad(), tiled.getScoreGrad());
+  redirectScoreSums(b, s, tiled);
   clone(s.step.getWeightMod(), tiled.getWeightMod());
   return TileState(tiled->getResults());
 }
 
-/// Adds what the columns that the tile visits contribute.
-static TileState accumulateColumns(OpBuilder &b, const KernelShape &s, const BlockTile &at,
-                                   const llvm::StringMap<Value> &rows, TileState sums) {
+TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const BlockTile &at,
+                                  const llvm::StringMap<Value> &rows, TileState sums) {
   Location loc = s.loc;
   Region built, *known = &s.step.getQueryRanges();
   if (s.hasQueryRows() || known->empty()) {
@@ -175,7 +146,7 @@ static TileState accumulateColumns(OpBuilder &b, const KernelShape &s, const Blo
   int64_t tile = s.schedule.getKeyTile();
   auto tiles = [&](Value lower, Value upper, bool isPartial, TileState state) {
     auto step = [&](Value column, OpFoldResult count, TileState carried) {
-      return createStep(b, s, at, rows, column, count, isPartial, carried);
+      return createBlockStep(b, s, at, rows, column, count, isPartial, carried);
     };
     return createTiles(b, loc, tile, lower, upper, state, step, /*isConsecutive=*/true);
   };
@@ -204,7 +175,7 @@ static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile
     rows[name] = packRows(b, s, at, name, s.rowPos(), s.tileRows, /*asFew=*/false);
   TileState sums;
   for (StringRef name : s.gradients) {
-    Value space = createSpace(b, s, s.tileRows, name, s.stateType);
+    Value space = createBlockSpace(b, s, s.tileRows, name, s.stateType);
     sums.push_back(linalg::FillOp::create(b, s.loc, createFloatConstant(b, s.loc, s.stateType, 0), space).getResult(0));
   }
   if (s.numBatch == 0 || s.hasQueryRows() || s.groupSize == 1)
@@ -232,7 +203,7 @@ static std::pair<Value, Value> getSequence(OpBuilder &b, const KernelShape &s, V
   return {start, arith::SubIOp::create(b, s.loc, end, start)};
 }
 
-static BlockTile getTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value> batch, Value tile) {
+BlockTile attn::getBlockTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value> batch, Value tile) {
   Location loc = s.loc;
   BlockTile at{{b, s.domainSizes, batch}, {}, {}, {}};
   AffineExpr dim = b.getAffineDimExpr(0);
@@ -258,7 +229,7 @@ static BlockTile getTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value> bat
 }
 
 /// What a gradient is written to: the destination of the zeros that the step adds to, or of what rounds its result.
-static std::pair<Value, Value> getDestinationAndResult(const KernelShape &s, StringRef name) {
+static std::pair<Value, Value> getDestinationAndResult(OpBuilder &b, const KernelShape &s, StringRef name) {
   unsigned number = name == "dquery" ? 0 : name == "dkey" ? 1 : 2;
   Value result = s.step->getResult(number);
   if (result.hasOneUse())
@@ -266,8 +237,27 @@ static std::pair<Value, Value> getDestinationAndResult(const KernelShape &s, Str
       return {round.getDpsInits()[0], round.getResult(0)};
   Value init = s.getOperand(name);
   if (auto zeros = init.getDefiningOp<linalg::FillOp>())
-    init = zeros.getOutputs()[0];
-  return {init, result};
+    return {zeros.getOutputs()[0], result};
+  // What there is is added behind the kernel.
+  Value own =
+      tensor::EmptyOp::create(b, s.loc, tensor::getMixedSizes(b, s.loc, init), getElementTypeOrSelf(init.getType()));
+  return {own, result};
+}
+
+/// The sums of a kernel, with what their destination held where the step adds to it.
+static Value addToDestination(OpBuilder &b, const KernelShape &s, StringRef name, Value sums) {
+  Value init = s.getOperand(name);
+  if (init.getDefiningOp<linalg::FillOp>())
+    return sums;
+  auto type = cast<RankedTensorType>(init.getType());
+  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> parallel(type.getRank(), utils::IteratorType::parallel);
+  return linalg::GenericOp::create(b, s.loc, type, sums, init, maps, parallel,
+                                   [](OpBuilder &nested, Location at, ValueRange x) {
+                                     Value sum = arith::AddFOp::create(nested, at, x[1], x[0]);
+                                     linalg::YieldOp::create(nested, at, sum);
+                                   })
+      .getResult(0);
 }
 
 /// Rounds the rows of `sum` that there are to their place.
@@ -277,7 +267,7 @@ static void store(OpBuilder &b, const KernelShape &s, const BlockTile &at, Strin
   Value part = createSlice(b, s.loc, whole, where);
   Value rows = sliceRows(b, s, sum, at.sizes[s.rowPos()]);
   ArrayAttr maps =
-      b.getAffineMapArrayAttr({b.getMultiDimIdentityMap(s.numBatch + 2), getRowMap(b, s, name, s.rowPos())});
+      b.getAffineMapArrayAttr({b.getMultiDimIdentityMap(s.numBatch + 2), getBlockRowMap(b, s, name, s.rowPos())});
   Value stored = PackOp::create(b, s.loc, part.getType(), rows, part, maps)->getResult(0);
   insertInParallel(b, forall, stored, whole, where);
 }
@@ -289,7 +279,7 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   b.setInsertionPoint(s.step);
   SmallVector<Value> destinations, replaced;
   for (StringRef name : gradients) {
-    auto [destination, result] = getDestinationAndResult(s, name);
+    auto [destination, result] = getDestinationAndResult(b, s, name);
     destinations.push_back(destination);
     replaced.push_back(result);
     if (Operation *round = result.getDefiningOp(); round != s.step)
@@ -311,12 +301,13 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   if (s.hasQueryRows() && !s.step.getMaskMod().empty())
     tile = affine::makeComposedAffineApply(b, s.loc, AffineMap::get(1, 1, b.getAffineSymbolExpr(0) - 1 - dim),
                                            {OpFoldResult(tile), bounds.back()});
-  BlockTile at = getTile(b, s, ArrayRef(ivs).drop_back(), tile);
+  BlockTile at = getBlockTile(b, s, ArrayRef(ivs).drop_back(), tile);
   for (auto [name, sum, whole] : llvm::zip(gradients, createBlock(b, s, at), forall.getRegionIterArgs()))
     store(b, s, at, name, sum, whole, forall);
-  for (auto [result, value] : llvm::zip(replaced, forall.getResults())) {
+  b.setInsertionPointAfter(forall);
+  for (auto [name, result, value] : llvm::zip(gradients, replaced, forall.getResults())) {
     if (result.getDefiningOp() == s.step)
-      b.replaceAllUsesWith(result, value);
+      b.replaceAllUsesWith(result, addToDestination(b, s, name, value));
     else
       b.replaceOp(result.getDefiningOp(), value);
   }
@@ -337,7 +328,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   BackwardShape s(rewriter, step);
   // One that nothing reads is not computed.
   SmallVector<StringRef> ofKeys;
-  for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().drop_front()))
+  for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().slice(1, 2)))
     if (!result.use_empty())
       ofKeys.push_back(name);
   if (!step->getResult(0).use_empty())
@@ -347,5 +338,5 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   else
     for (StringRef name : ofKeys)
       createKernel(rewriter, s, RangeAxis::Queries, name);
-  rewriter.eraseOp(step);
+  createScoreSums(rewriter, step);
 }

@@ -171,7 +171,6 @@ class _Form:
         names = _ops.argument_names(call, self.wanted(needs))
         terms = (*saved[count:], cotangents[0], dlse)
         options = _place.options(call.tensors(), call.options())
-        _place.check_gradients(names, options)
         kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **options)
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
@@ -307,7 +306,7 @@ def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor],
     """The step of a kernel; None where what it takes is not the memory of the inputs."""
     device = _device.of(inputs[0])
     if isinstance(device, TorchDevice):
-        return _made_on(device, kernel, prepared, inputs, kept)
+        return made_on(device, kernel, prepared, inputs, kept)
     arrays = [_tensor.as_array("input", x.detach()) for x in inputs]
     if len(arrays) != len(prepared) or any(
         x.dtype != y.dtype or x.shape != y.shape or x.ctypes.data != y.ctypes.data
@@ -323,7 +322,7 @@ def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor],
     return _Step(plan, copied, [_maker(*forms[name], inputs) for name in kept])
 
 
-def _made_on(
+def made_on(
     device: TorchDevice, kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]
 ) -> _Step | None:
     """The same on a GPU, where all results are allocated."""

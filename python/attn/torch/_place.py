@@ -5,7 +5,6 @@ What asks PyTorch about devices is `attn._device.TorchDevice`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -15,8 +14,6 @@ from attn._device import TorchDevice
 
 # Tensors of a call that the host reads: seed and offset of dropout.
 ON_HOST = ("seeds",)
-# What has kernels for its gradient on a GPU.
-DIFFERENTIABLE = ("q", "k", "v")
 
 
 def check(tensors: dict[str, torch.Tensor]) -> None:
@@ -31,24 +28,6 @@ def check(tensors: dict[str, torch.Tensor]) -> None:
             raise TypeError(
                 f'expected {name} on {device}, as query is, found it on {x.device}; write {name}.to("{device}")'
             )
-
-
-def check_gradients(names: Iterable[str], options: dict[str, Any]) -> None:
-    """A GPU has kernels for the gradients of queries, keys and values.
-
-    Args:
-      names: of the inputs whose gradients a call of the backward makes.
-      options: its keywords, as from `options`.
-
-    Raises:
-      RuntimeError: there are others among them, and the call runs on a GPU.
-    """
-    others = [name for name in names if name not in DIFFERENTIABLE]
-    if others and "target" in options:
-        raise RuntimeError(
-            f"expected gradients of query, key and value on a GPU, found {', '.join(others)} to require one, for which "
-            f"there is no kernel; run the attention on the CPU where it is needed, or write {others[0]}.detach()"
-        )
 
 
 def options(tensors: dict[str, torch.Tensor], given: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
-from attn import _append, _checks, _plan, _serving, _tensor, api
+from attn import _append, _checks, _device, _kernel, _plan, _serving, _tensor, api
 from attn.errors import CompileError
 from attn.torch import _eager
 
@@ -71,6 +71,29 @@ class _Paged(NamedTuple):
     results: list[_Result]
 
 
+class _OnDevice(NamedTuple):
+    """The same on a GPU, where each size that calls have of their own has a step.
+
+    Attributes:
+      kernel: of all sizes.
+      device: where it runs.
+      steps: by the sizes of a call.
+    """
+
+    kernel: _kernel.Kernel
+    device: _device.TorchDevice
+    steps: OrderedDict[Hashable, _eager._Step | None]
+
+    def run(self, tensors: list[Tensor], addresses: list[int], sizes: Hashable) -> tuple[Tensor, ...] | None:
+        """The results; None where the operator has to copy or convert first."""
+        if sizes not in self.steps:
+            kept = [x["name"] for x in self.kernel.outputs]
+            made = _eager.made_on(self.device, self.kernel, tensors, tensors, kept)
+            _eager.keep(self.steps, sizes, made, _eager.MAX_FORMS)
+        step = self.steps[sizes]
+        return tuple(step.run(tensors, addresses)) if step is not None and step.runs_here(addresses) else None
+
+
 _plans: OrderedDict[Hashable, Any] = OrderedDict()  # None where a call converts or copies before the kernel has it
 
 
@@ -103,6 +126,7 @@ def paged(
             (values.shape, values.dtype, values.is_contiguous() or values.stride()),
             (table.dtype, table.is_contiguous(), lengths.dtype, lengths.is_contiguous(), lengths.dim()),
             (sums.dtype, sums.is_contiguous(), sums.dim()),
+            q.get_device(),
             constants,
         )
         tensors = [q, keys, values, lengths, sums, table]  # in the order of kernels
@@ -120,6 +144,9 @@ def paged(
         return None
     if found is None:
         return None
+    if isinstance(found, _OnDevice):
+        made = found.run(tensors, addresses, (tokens, batch, width, lengths.numel(), sums.numel()))
+        return made if made is None or len(made) > 1 else made[0]
     plan, described = found
     sizes = [tokens, heads, size, lengths.numel(), sums.numel(), batch, width]
     results = []
@@ -136,7 +163,7 @@ def paged(
 
 def _made_paged(
     tensors: list[Tensor], given: tuple[Tensor, ...], named: dict[str, Any], constants: tuple[Any, ...]
-) -> _Paged | None:
+) -> _Paged | _OnDevice | None:
     """The plan; the call is tested as each other one.
 
     Raises:
@@ -150,9 +177,14 @@ def _made_paged(
         raise ValueError("expected no words that take the lengths for equal, which are values")
     options = {"scale": scale, "causal": causal, "align": align, "return_lse": return_lse, **words}
     options["return_key_sums"] = return_key_sums
-    call = _serving.paged(*given, "host", page_layout, **named, **options)
+    device = _device.of(tensors[0])
+    target = device.target if isinstance(device, _device.TorchDevice) else "host"
+    call = _serving.paged(*given, target, page_layout, **named, **options)
     _serving.check_dynamic(call.problem)
-    kernel = api.compiled(call.traced(None, None, dynamic=True)[0], "host")
+    kernel = api.compiled(call.traced(None, None, dynamic=True)[0], target)
+    if isinstance(device, _device.TorchDevice):
+        is_same = [x["dtype"] for x in kernel.inputs] == [str(x.dtype).removeprefix("torch.") for x in tensors]
+        return _OnDevice(kernel, device, OrderedDict()) if is_same else None
     arrays = [_tensor.as_array("input", x) for x in tensors]
     if [x["dtype"] for x in kernel.inputs] != [_tensor.type_name(x.dtype) for x in arrays]:
         return None
@@ -178,7 +210,7 @@ class _Append(NamedTuple):
 
 def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
     """Whether a plan has done what `attn.torch.kv_append` does with slots."""
-    if _eager.is_seen():
+    if _eager.is_seen() or _device.of(cache) is not None:  # on a GPU PyTorch computes pages and rows of slots
         return False
     try:
         tokens, heads, size = new.shape
@@ -239,12 +271,13 @@ def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int,
 
 
 def _are_plain(tensors: Sequence[Any]) -> bool:
-    """Whether these are tensors of PyTorch's own in the memory of the CPU, of which nobody wants a gradient."""
+    """Whether these are tensors of PyTorch's own in one place, the CPU or a GPU, of which nobody wants a gradient."""
     is_recorded = torch.is_grad_enabled()  # PyTorch says then that there is none
+    device = tensors[0].device
     for x in tensors:
-        if type(x) not in _eager.PLAIN or not x.is_cpu or x.is_neg() or (is_recorded and x.requires_grad):
+        if type(x) not in _eager.PLAIN or x.is_neg() or (is_recorded and x.requires_grad) or x.device != device:
             return False
-    return True
+    return device.type in ("cpu", "cuda")
 
 
 def _keep_made(key: Hashable, make: Callable[[], Any]) -> Any:

@@ -41,14 +41,14 @@ func.func @of_a_cpu(%q: !t, %k: !t, %v: !t, %acc: !t, %max: memref<16xf32>, %sum
 
 // -----
 
-// A sum is neither attention nor elementwise, and would run on the host, on the device's memory.
-func.func @sum(%x: memref<4x8xf32>, %y: memref<4xf32>) attributes {attn.arguments = [
+// A maximum is no attention, elementwise op or sum, and would run on the host, on the device's memory.
+func.func @maximum(%x: memref<4x8xf32>, %y: memref<4xf32>) attributes {attn.arguments = [
     {name = "x", output = false, type = tensor<4x8xf32>}, {name = "y", output = true, type = tensor<4xf32>}]} {
-  // expected-error @below {{no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses), elementwise ops, copies and attn.kv_append have one}}
+  // expected-error @below {{no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses), elementwise ops, sums, copies and attn.kv_append have one}}
   linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
                   iterator_types = ["parallel", "reduction"]} ins(%x : memref<4x8xf32>) outs(%y : memref<4xf32>) {
   ^bb0(%in: f32, %out: f32):
-    %s = arith.addf %in, %out : f32
+    %s = arith.maximumf %in, %out : f32
     linalg.yield %s : f32
   }
   return

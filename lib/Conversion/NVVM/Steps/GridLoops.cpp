@@ -8,6 +8,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/Support/Dialects.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -81,6 +82,9 @@ static void sinkReads(func::FuncOp host) {
       replaceAllUsesInRegionWith(value, mapping.lookup(value), forall.getRegion());
     }
   }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && (isRead(&op) || isa<arith::IndexCastOp>(op))) // of a sequence's start
+      op.erase();
 }
 
 /// True where loads and stores reach the buffer: it has to be memory. What attn ops alone see becomes a tile in shared
@@ -322,9 +326,10 @@ LogicalResult attn::nvvm::makeGridLoops(func::FuncOp host) {
 LogicalResult attn::nvvm::verifyHost(func::FuncOp host) {
   for (Operation &op : host.getBody().getOps())
     if (isa<memref::CopyOp, linalg::LinalgOp>(op))
-      return op.emitOpError("no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses), "
-                            "elementwise ops, copies and attn.kv_append have one; out=weights, and scores or weights "
-                            "with another use, keep a chain from fusing (--remarks=missed): leave them out, or compile "
-                            "for the host");
+      return op.emitOpError(
+          "no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses), "
+          "elementwise ops, sums, copies and attn.kv_append have one; out=weights, and scores or weights "
+          "with another use, keep a chain from fusing (--remarks=missed): leave them out, or compile "
+          "for the host");
   return success();
 }

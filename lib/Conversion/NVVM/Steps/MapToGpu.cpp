@@ -120,7 +120,15 @@ private:
       if (type.isDynamicDim(dim))
         operands.push_back(
             arith::IndexCastOp::create(b, loc, i64, memref::DimOp::create(b, loc, value, dim).getResult()));
+    if (getNumStrides(type) == 0)
+      return;
+    auto facts = memref::ExtractStridedMetadataOp::create(b, loc, value);
+    for (OpFoldResult stride : ArrayRef(facts.getConstifiedMixedStrides()).drop_back())
+      operands.push_back(arith::IndexCastOp::create(b, loc, i64, getValueOrCreateConstantIndexOp(b, loc, stride)));
   }
+
+  /// Strides that a kernel takes: of a view at those of the call, all but that of its elements, which is 1.
+  static int64_t getNumStrides(MemRefType type) { return type.getLayout().isIdentity() ? 0 : type.getRank() - 1; }
 
   SmallVector<Type> getParameterTypes() {
     SmallVector<Type> types;
@@ -128,7 +136,7 @@ private:
       auto type = dyn_cast<MemRefType>(value.getType());
       types.push_back(type ? Type(pointer) : value.getType().isIndex() ? Type(b.getI64Type()) : value.getType());
       if (type)
-        types.append(type.getNumDynamicDims(), b.getI64Type());
+        types.append(type.getNumDynamicDims() + getNumStrides(type), b.getI64Type());
     }
     return types;
   }
@@ -143,7 +151,9 @@ private:
                                        : first;
     ArrayRef<BlockArgument> sizes = parameters.take_front(type.getNumDynamicDims());
     parameters = parameters.drop_front(sizes.size());
-    return createMemref(b, loc, converter, type, first, SmallVector<Value>(sizes));
+    ArrayRef<BlockArgument> strides = parameters.take_front(getNumStrides(type));
+    parameters = parameters.drop_front(strides.size());
+    return createMemref(b, loc, converter, type, first, SmallVector<Value>(sizes), SmallVector<Value>(strides));
   }
 
   gpu::GPUModuleOp getGpuModule() {
@@ -166,12 +176,19 @@ private:
     b.clone(*SymbolTable::lookupNearestSymbolFrom(host, constant.getNameAttr()));
   }
 
+  /// True where rows are contiguous and the first one is where the pointer is.
+  static bool hasRows(MemRefType type) {
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    return type.getLayout().isIdentity() || (succeeded(type.getStridesAndOffset(strides, offset)) && offset == 0 &&
+                                             !strides.empty() && strides.back() == 1);
+  }
+
   LogicalResult createKernel(scf::ForallOp forall, const KernelPlan &plan, gpu::GPUFuncOp &kernel) {
     Location loc = forall.getLoc();
     for (Value value : captures)
-      if (auto type = dyn_cast<MemRefType>(value.getType()); type && !type.getLayout().isIdentity())
-        return forall.emitOpError("expected contiguous buffers, found ")
-               << type << "; a GPU kernel takes no strides: leave out attn.strided, and copy what is not contiguous";
+      if (auto type = dyn_cast<MemRefType>(value.getType()); type && !hasRows(type))
+        return forall.emitOpError("expected buffers with elements of a row side by side, found ") << type;
     OpBuilder::InsertionGuard guard(b);
     gpu::GPUModuleOp gpuModule = getGpuModule();
     b.setInsertionPointToEnd(gpuModule.getBody());

@@ -1,8 +1,8 @@
 //===- PipelineGradientCopies.cpp - copies of the tiles of gradients ------===//
 //
 // The part of attn-pipeline-copies that is about kernels of gradients. The tiles
-// of a block's rows are copied once; those of columns in front of each step, which
-// waits for the first product's operands, and for the second's behind it:
+// of a block's rows are copied once, or in each round of a loop over them; those of
+// columns in front of each step, which waits for the first product's operands, and for the second's behind it:
 //
 //   each tile n:  A(n), B(n) → | wait A | S | wait B | dP | gradients | sums
 //
@@ -71,6 +71,12 @@ public:
     for (ProductOp product : {steps.front().scores, steps.front().weights})
       if (product && failed(placeRows(product)))
         return failure();
+    Operation *lastCopy = rowTokens.back().getDefiningOp();
+    if (lastCopy->getParentOp() != kernel) { // a round may have no columns, whose first step would wait
+      b.setInsertionPointAfter(lastCopy);
+      WaitOp::create(b, lastCopy->getLoc(), rowTokens);
+      rowTokens.clear();
+    }
     for (GradientStep &step : steps)
       if (failed(placeColumns(step)))
         return failure();
@@ -108,13 +114,17 @@ private:
 
   LogicalResult placeRows(ProductOp product) {
     Value buffer = getRoot(product.getLhs());
-    Operation *ancestor = kernel.getBody().front().findAncestorOpInBlock(*product);
-    PackOp pack = isBuffer(buffer.getDefiningOp()) ? findPack(ancestor, buffer) : PackOp();
+    PackOp pack;
+    if (isBuffer(buffer.getDefiningOp()))
+      for (Operation *op = product; !pack && op != kernel; op = op->getParentOp())
+        pack = findPack(op, buffer);
     if (!pack)
       return product.emitOpError("expected the rows of its block in a tile of their own; run attn-tile");
     auto type = cast<MemRefType>(buffer.getType());
     Value tile = createTile(type.getShape(), type.getElementType());
     b.setInsertionPoint(pack);
+    if (pack->getParentOp() != kernel)
+      gpu::BarrierOp::create(b, pack.getLoc()); // whoever reads the last rows is done
     rowTokens.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, /*lse=*/Value(), /*first=*/Value(),
                                        pack.getMapsAttr()));
     b.eraseOp(pack);

@@ -274,7 +274,7 @@ static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &i
 /// LLVM has no code for wider numbers, and ends the process at their products; narrower floats it does not know.
 static LogicalResult checkNumbers(gpu::GPUModuleOp module, const TargetInfo &info) {
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
-    if (!isOfDialect<arith::ArithDialect, math::MathDialect>(op) || isa<arith::BitcastOp>(op))
+    if (!isOfDialect<arith::ArithDialect, math::MathDialect>(op) || isa<arith::BitcastOp, arith::ConstantOp>(op))
       return WalkResult::advance();
     for (Type type :
          llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes()))) {

@@ -164,8 +164,8 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
                           function_ref<Value(Value row)> isInside) {
   const SharedTileLayout &layout = tile.layout;
   CopyPlan plan(layout, wb.threads);
-  bool isAsynchronous = view.getElementType() == tileType && view.isContiguous(columnDim) &&
-                        view.getRowAlignment(columnDim) == kChunkBytes;
+  bool isSame = view.getElementType() == tileType && view.isContiguous(columnDim),
+       isAligned = view.getRowAlignment(columnDim) == kChunkBytes;
   int64_t perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
   Value firstRow = wb.divide(wb.thread, plan.lanes), firstChunk = wb.remainder(wb.thread, plan.lanes);
   auto copyChunk = [&](int64_t pass, int64_t group, Value rowOffset, Value isValid) {
@@ -181,17 +181,33 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
     int64_t rows = pass * plan.rowsOfPass, rowsBelow = llvm::alignDown(rows, std::lcm<int64_t>(8, plan.rowsOfPass));
     Value rowAbove = wb.add(firstRow, rows - rowsBelow);
     Value destination = addConstant(wb, tile.at(wb, rowAbove, firstChunk, rowsBelow), group * plan.groupBytes);
-    if (!isAsynchronous) {
-      if (!isValid)
-        isValid = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
-      storeChunk(wb, view, offset, columnDim, isValid, tileType, destination);
-      return;
-    }
+    auto store = [&] {
+      storeChunk(wb, view, offset, columnDim, isValid ? isValid : arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1),
+                 tileType, destination);
+    };
+    if (!isSame)
+      return store();
     // Nothing is read where the size is 0, wherever the address is.
     Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
-    NVVM::CpAsyncOp::create(wb.b, wb.loc, destination, view.getAddress(wb, offset), wb.b.getI32IntegerAttr(kChunkBytes),
-                            NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG),
-                            size);
+    Value address = view.getAddress(wb, offset);
+    auto copy = [&] {
+      NVVM::CpAsyncOp::create(wb.b, wb.loc, destination, address, wb.b.getI32IntegerAttr(kChunkBytes),
+                              NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG),
+                              size);
+    };
+    if (isAligned)
+      return copy();
+    // Rows at strides of the call start there all the same, as a rule.
+    OpBuilder &b = wb.b;
+    Value number = LLVM::PtrToIntOp::create(b, wb.loc, b.getI64Type(), address);
+    Value rest = arith::AndIOp::create(b, wb.loc, number, wb.constant64(kChunkBytes - 1));
+    Value isChunk = arith::CmpIOp::create(b, wb.loc, arith::CmpIPredicate::eq, rest, wb.constant64(0));
+    auto branch = scf::IfOp::create(b, wb.loc, isChunk, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    copy();
+    b.setInsertionPointToStart(branch.elseBlock());
+    store();
   };
   for (int64_t pass = 0; pass < plan.passes; ++pass) {
     int64_t rows = pass * plan.rowsOfPass;

@@ -102,6 +102,8 @@ public:
     return wb.anyOfWarp(any);
   }
 
+  Value getQueryCount() const { return lse.getSize(wb, queryDim); }
+
   /// lse of the thread's rows, where they may be without keys.
   Values getLseOfRows(const ScoreTile &tile) {
     Values all;
@@ -156,6 +158,8 @@ public:
         mayRemove(functions.mayRemove() || tile.keyCount), numbers(wb, op, tile, functions.mayRemove(), statistics) {
     isScaled = !functions.mayRemove() && !functions.scaleValue;
     columnCount = tile.keyCount;
+    if (!op.getScoreGrad().empty() && !op.getScoreGrad().getOps<AccumulateOp>().empty())
+      queryCount = numbers.getQueryCount();
   }
 
   /// {weight, gradient}, each null where the op does not have it.
@@ -171,7 +175,10 @@ public:
       gradient = whereKept(wb.mulf(weight, wb.subf(dweight, of.delta)), isZero);
       if (!op.getScoreGrad().empty()) {
         Value scaled = multiplyByScale(score);
+        OpBuilder::InsertPoint here = wb.b.saveInsertionPoint();
+        Operation *before = here.getPoint() == here.getBlock()->begin() ? nullptr : &*std::prev(here.getPoint());
         gradient = positions.evaluate(op.getScoreGrad(), row, column, {scaled, gradient});
+        lowerAccumulations(wb, before, [&] { return isKept(row, column, weight); });
         gradient = whereKept(wb.convert(gradient, wb.b.getF32Type()), isZero);
       }
       gradient = multiplyByScale(gradient);
@@ -226,8 +233,7 @@ public:
 
 private:
   /// For each score: its place, row and column, and the statistic of its query.
-  void forEachWith(const ScoreTile &tile, Statistic statistic,
-                   function_ref<void(size_t, int64_t, Value, Value)> body) {
+  void forEachWith(const ScoreTile &tile, Statistic statistic, function_ref<void(size_t, int64_t, Value, Value)> body) {
     Values read(std::max<size_t>(2 * tile.keyBlocks, tile.fragments * kThreadRows));
     tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
       size_t columnNumber = getColumnNumber(tile, i);
@@ -244,6 +250,16 @@ private:
       weights[i] = buildWeight(row, column, weights[i], numbers.get(row, column, getColumnNumber(tile, i)));
     });
     return weights;
+  }
+
+  /// True for a score whose query and key are there, and whose key is not removed.
+  Value isKept(int64_t row, Value column, Value weight) {
+    Value place = wb.add(wb.add(wb.firstRow, wb.quad), row / kThreadRows * kFragmentRows + row % kThreadRows * 8);
+    Value isThere = wb.isLess(place, queryCount);
+    if (columnCount)
+      isThere = wb.both(isThere, wb.isLess(column, columnCount));
+    Value isZero = wb.isEqual(weight, 0), all = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
+    return wb.both(isThere, arith::XOrIOp::create(wb.b, wb.loc, isZero, all));
   }
 
   Value multiplyByScale(Value x) {
@@ -282,7 +298,7 @@ private:
   ScorePositions positions;
   bool mayRemove, isScaled;
   RowNumbers numbers;
-  Value columnCount;
+  Value columnCount, queryCount;
 };
 } // namespace
 

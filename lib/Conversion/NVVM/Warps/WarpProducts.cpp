@@ -72,6 +72,14 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   return success();
 }
 
+/// True for a gradient of V with columns of 16 bytes, the fewest: sums of weights (attn-pad-key-sums) are of f32.
+static bool sumsWeights(ProductOp op) {
+  auto gradients = op.getLhs().getDefiningOp<ScoreGradientsOp>();
+  Type type = getElementTypeOrSelf(op.getRhs().getType());
+  return gradients && gradients.getWeights() && op.getLhs() == gradients->getResult(0) && !type.isF32() &&
+         getStaticSize(op, DimKind::ValueSize) * type.getIntOrFloatBitWidth() == kChunkBytes * 8;
+}
+
 LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
   const auto *state = find<TileState>(op.getOutput(), op);
   if (!state)
@@ -95,6 +103,13 @@ LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
   if (op.getAsync())
     return op.emitOpError("expected rounded weights beside async, found ") << op.getLhs().getType();
   products.multiplyValues(weights->values, weights->keyBlocks, *state);
+  Type narrow = getElementTypeOrSelf(op.getRhs().getType());
+  if (sumsWeights(op)) { // with what rounding takes from them
+    Values rest = llvm::map_to_vector(weights->values, [&](Value weight) -> Value {
+      return wb.subf(weight, wb.convert(wb.convert(weight, narrow), wb.b.getF32Type()));
+    });
+    products.multiplyValues(rest, weights->keyBlocks, *state);
+  }
   for (auto [i, lse] : llvm::enumerate(weights->lse))
     state->lse.set(wb, i, lse);
   return success();

@@ -42,6 +42,8 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
       *view = GlobalView(wb, operand.value, operand.map);
   bool hasKeys = rowKind == RowKind::Keys;
   unsigned rowDim = tileRows.numBatch + (hasKeys ? 1 : 0);
+  if (int64_t keys = getStaticSize(op, DimKind::Key); hasKeys && !ShapedType::isDynamic(keys) && keys < wb.blockRows)
+    lastKey = keys - 1;
   for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
     Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
     auto [head, position] = hasKeys ? std::pair(Value(), row) : tileRows.split(wb, row);
@@ -71,8 +73,8 @@ private:
   /// Columns that are not there read what the last one reads.
   Value clampColumn() { return all.columnCount ? wb.minimum(column, wb.add(all.columnCount, -1)) : column; }
   /// (query, key), of which `columnValue` is one.
-  std::pair<Value, Value> getPosition(Value columnValue) {
-    return all.rowKind == RowKind::Keys ? std::pair(columnValue, row.position) : std::pair(row.position, columnValue);
+  std::pair<Value, Value> getPosition(const Row &at, Value columnValue) {
+    return all.rowKind == RowKind::Keys ? std::pair(columnValue, at.position) : std::pair(at.position, columnValue);
   }
 
   WarpBuilder &wb;
@@ -84,7 +86,7 @@ private:
 Value ScorePositions::Position::load(const ScoreOperand &operand) {
   const GlobalView &view = operand.value == all.functions.bias.value ? all.bias : all.mask;
   unsigned queryDim = all.tileRows.numBatch;
-  auto [query, key] = getPosition(clampColumn());
+  auto [query, key] = getPosition(row, clampColumn());
   SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, query}, {queryDim + 1, key}};
   if (row.head)
     indices.push_back({queryDim - 1, row.head});
@@ -98,7 +100,10 @@ Value ScorePositions::Position::load(const ScoreOperand &operand) {
 Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
   bool readsMemory = false;
   region.walk([&](memref::LoadOp) { readsMemory = true; });
-  auto [query, key] = getPosition(readsMemory ? clampColumn() : column);
+  Row there = row;
+  if (readsMemory && all.lastKey) // rows that are not there read what the last one reads
+    there.position = wb.minimum(row.position, wb.constant(*all.lastKey));
+  auto [query, key] = getPosition(there, readsMemory ? clampColumn() : column);
   return evaluateRegion(wb, region, arguments, [&, query = query, key = key](IndexOp index) -> Value {
     switch (index.getKind()) {
     case IndexKind::Key: return key;

@@ -271,6 +271,10 @@ using LoweredTile = std::variant<std::monostate, ScoreTile, RowTile, TileState, 
 
 class Products;
 
+/// What accumulations behind `before`, where `isKept` holds, add to global memory (WarpAccumulations.cpp); null is the
+/// start of the block.
+void lowerAccumulations(WarpBuilder &wb, mlir::Operation *before, llvm::function_ref<mlir::Value()> isKept);
+
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
 public:
@@ -384,6 +388,7 @@ private:
   RowKind rowKind;
   TileRows tileRows;
   mlir::Value columnCount;
+  std::optional<int64_t> lastKey; ///< of rows that are keys, where these are known and do not fill the block
   GlobalView bias, mask;
   llvm::SmallVector<Row> rows;
 };
