@@ -111,10 +111,14 @@ static void *runKernels(void *outputs) {
   return NULL;
 }
 
-/* Every caller into the same memory. */
+static pthread_barrier_t start;
+
+/* Every caller into the same memory, all at once: one that has ended may have its threads in the next one's order. */
 static void *runIntoExpected(void *unused) {
   (void)unused;
-  callKernels(&expected);
+  pthread_barrier_wait(&start);
+  for (int repeat = 0; repeat < NUM_REPEATS; ++repeat)
+    callKernels(&expected);
   return NULL;
 }
 
@@ -146,7 +150,7 @@ int main(int argc, char **argv) {
     fill(longKey, sizeof(longKey) / sizeof(*longKey), 5);
     callKernels(&expected);
     if (strcmp(what, "race-in-kernel") == 0)
-      return runCallers(runIntoExpected, outputs);
+      return pthread_barrier_init(&start, NULL, NUM_CALLERS) != 0 || runCallers(runIntoExpected, outputs);
     return runKernels(outputs) != NULL || runCallers(runKernels, outputs);
   }
   if (strcmp(what, "race-in-loop") == 0) {
