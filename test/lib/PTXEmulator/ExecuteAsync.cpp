@@ -30,9 +30,7 @@ void copy(Warp &warp, const Instruction &instruction, LaneMask lanes) {
     return instruction.rows[2] == kNoRow ? bytes : warp.row<uint32_t>(instruction.rows[2])[lane];
   };
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    destinations[lane] = (instruction.variant ? warp.row<uint64_t>(instruction.rows[0])[lane]
-                                              : warp.row<uint32_t>(instruction.rows[0])[lane]) +
-                         uint64_t(instruction.offset);
+    destinations[lane] = loadAddress(warp, instruction, lane, instruction.variant);
     sources[lane] = warp.row<uint64_t>(instruction.rows[1])[lane] + warp.row<uint64_t>(instruction.rows[4])[lane];
     reading |= LaneMask(sourceBytes(lane) > 0) << lane;
   }

@@ -6,7 +6,7 @@
 
 #include "Mbarrier.h"
 #include "Block.h"
-#include "Lanewise.h"
+#include "MemoryRows.h"
 
 #include <bit>
 
@@ -184,9 +184,7 @@ bool Mbarriers::wait(Warp &warp, unsigned path, const Instruction &instruction, 
   uint64_t operand = 0;
   bool isOne = true; // all lanes wait for one phase
   forLanes(lanes, [&](unsigned lane) {
-    const uint64_t address = (instruction.wideAddress ? warp.row<uint64_t>(instruction.rows[0])[lane]
-                                                      : warp.row<uint32_t>(instruction.rows[0])[lane]) +
-                             uint64_t(instruction.offset);
+    const uint64_t address = loadAddress(warp, instruction, lane, instruction.wideAddress);
     Mbarrier *own = block.isStopped() ? nullptr : use(warp, lane, instruction, address);
     if (!own)
       return;
