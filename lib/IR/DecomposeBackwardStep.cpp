@@ -6,7 +6,9 @@
 // The rows of tiles are those that sums belong to, so a block of warps keeps
 // their sums in registers, and one kernel makes no gradient that another one adds
 // to: every sum has one order (two kernels, and seven products for five, as
-// without atomics in FlashAttention-2, Dao, arXiv:2307.08691).
+// without atomics in FlashAttention-2, Dao, arXiv:2307.08691). A step with all
+// gradients has keys as rows, and adds dq += g k to memory, in an order that the
+// blocks keep (attn.await_order): five products.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +24,9 @@ using enum DimKind;
 namespace {
 
 /// What is added to captured tensors is of tiles of queries, as dq.
-bool hasQueryRows(BackwardStepOp step) { return step.getDquery() || !step.getDcaptures().empty(); }
+bool hasQueryRows(BackwardStepOp step) {
+  return !step.getDkey() && !step.getDvalue() && (step.getDquery() || !step.getDcaptures().empty());
+}
 
 class BackwardDecomposition {
 public:
@@ -44,12 +48,16 @@ public:
           gradients = hasGradients ? domain.createTileAfter(products, {rows, columns}) : Value();
     buildGradients(scores, products, weights, gradients);
     SmallVector<Value> results;
-    if (Value sums = step.getDquery())
-      results.push_back(accumulate(gradients, {step.getKey(), "key"}, {sums, "dquery"}, HeadSize));
+    Value sumsOfQueries = step.getDquery();
+    if (sumsOfQueries && rows == Query)
+      results.push_back(accumulate(gradients, {step.getKey(), "key"}, {sumsOfQueries, "dquery"}, HeadSize));
     if (Value sums = step.getDkey())
       results.push_back(accumulate(gradients, {step.getQuery(), "query"}, {sums, "dkey"}, HeadSize));
     if (Value sums = step.getDvalue())
       results.push_back(accumulate(weights, {step.getDout(), "dout"}, {sums, "dvalue"}, DimKind::ValueSize));
+    if (sumsOfQueries && rows == Key) // behind what it runs beside
+      results.insert(results.begin(),
+                     accumulate(gradients, {step.getKey(), "key"}, {sumsOfQueries, "dquery"}, HeadSize));
     return domain.isOnTensors ? results : SmallVector<Value>();
   }
 
@@ -104,10 +112,12 @@ private:
 
   /// sums += factors × rhs, over the columns of the tile
   Value accumulate(Value factors, Named rhs, Named sums, DimKind width) {
-    auto product = ProductOp::create(
-        b, loc, domain.getResultTypes(sums.value), factors, rhs.value, sums.value, /*score_weight=*/Value(),
-        Contraction::Values, /*accumulate=*/true, instruction,
-        domain.restrict({rows, columns, width}, {domain.getMap({rows, columns}), maps[rhs.name], maps[sums.name]}));
+    bool isOfQueries = sums.name == "dquery";
+    DimKind sumRows = isOfQueries ? Query : Key, sumColumns = isOfQueries ? Key : Query;
+    auto product = ProductOp::create(b, loc, domain.getResultTypes(sums.value), factors, rhs.value, sums.value,
+                                     /*score_weight=*/Value(), Contraction::Values, /*accumulate=*/true, instruction,
+                                     domain.restrict({sumRows, sumColumns, width}, {domain.getMap({rows, columns}),
+                                                                                    maps[rhs.name], maps[sums.name]}));
     return domain.getResult(product, 0, sums.value);
   }
 
@@ -123,9 +133,11 @@ private:
 } // namespace
 
 FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, BackwardStepOp step) {
-  bool hasOneKindOfRows = hasQueryRows(step) != (step.getDkey() || step.getDvalue());
+  auto schedule = dyn_cast_if_present<BlockAttr>(step.getSchedule().value_or(ScheduleAttr()));
+  bool isFused = schedule && schedule.getFused() && step.getDquery() && step.getDkey() && step.getDvalue();
+  bool hasOneKindOfRows = (step.getDquery() || !step.getDcaptures().empty()) != (step.getDkey() || step.getDvalue());
   bool addsInRegions = !step.getDcaptures().empty() && isa<TensorType>(step.getDelta().getType());
-  if (getPackedSequences(step) || !hasOneKindOfRows || step.getDbias() || addsInRegions)
+  if (getPackedSequences(step) || !(hasOneKindOfRows || isFused) || step.getDbias() || addsInRegions)
     return failure();
   return BackwardDecomposition(b, step).build();
 }

@@ -74,7 +74,7 @@ LogicalResult ProductOp::verify() {
   Type lhs = getElementTypeOrSelf(getLhs().getType()), rhs = getElementTypeOrSelf(getRhs().getType()),
        output = getElementTypeOrSelf(getOutput().getType());
   bool isScores = getContraction() == Contraction::Scores;
-  bool isRounded = isInRegisters(getLhs().getType()) && lhs == rhs;
+  bool isRounded = (isInRegisters(getLhs().getType()) || isa<MemRefType>(getLhs().getType())) && lhs == rhs;
   if (!isa<FloatType>(lhs) || (!isScores && !lhs.isF32() && !lhs.isF64() && !isRounded))
     return emitOpError("C4: expected lhs to be ") << (isScores ? "floating point" : "f32 or f64") << ", found " << lhs;
   if (!output.isF32() && !output.isF64())

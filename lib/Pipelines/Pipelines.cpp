@@ -210,6 +210,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createCSEPass());
   kernels.addPass(createTilesToRegistersPass());
   pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
+  pm.nest<gpu::GPUModuleOp>().addPass(createExchangeGradientsPass());
   pm.nest<gpu::GPUModuleOp>().addPass(createOverlapProductsPass());
   pm.addPass(createMakePersistentPass());
   pm.addNestedPass<gpu::GPUModuleOp>(createSplitRolesPass());

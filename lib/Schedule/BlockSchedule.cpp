@@ -20,8 +20,10 @@ static constexpr int64_t kMaxWarps = 16;
 static constexpr int64_t kFragment = 16;
 /// Tiles of K and V that are copied at a time: more than a multiprocessor can take from memory.
 static constexpr int64_t kMaxStages = 16, kMaxBackwardStages = 2;
-/// Columns of a wgmma at most.
-static constexpr int64_t kMaxWgmmaKeys = 256;
+/// Columns of a wgmma at most, and its rows.
+static constexpr int64_t kMaxWgmmaKeys = 256, kWgmmaRows = 64;
+/// Warps of a kernel of all gradients, two groups.
+static constexpr int64_t kFusedWarps = 8;
 /// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. A larger tile spills,
 /// and takes minutes to compile.
 static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
@@ -30,7 +32,7 @@ static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 
 LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps,
                                 int64_t warpRows, InstructionAttr instruction, bool sharedKeys, int64_t splitKeys,
-                                int64_t stages, bool producer) {
+                                int64_t stages, bool producer, bool fused) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"warps", warps, 1},
@@ -68,6 +70,11 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
     return emitError() << "expected a producer for stages of instruction = "
                        << stringifyInstruction(instruction.getValue()) << ", found none; write producer = true, or "
                        << "stages = 1";
+  if (fused && (!info.readsPanels() || warps != kFusedWarps || (keyTile != kWgmmaRows && keyTile != 2 * kWgmmaRows)))
+    return emitError() << "expected instruction = wgmma, warps = " << kFusedWarps << " and key_tile = " << kWgmmaRows
+                       << " or " << 2 * kWgmmaRows
+                       << " with fused, found instruction = " << stringifyInstruction(instruction.getValue())
+                       << ", warps = " << warps << ", key_tile = " << keyTile << "; write these, or fused = false";
   if (!sharedKeys && queryTile > warpRows * warps)
     return emitError() << "expected query_tile to be at most warp_rows times warps, " << warpRows * warps << ", found "
                        << queryTile << "; write query_tile = " << warpRows * warps;
@@ -78,7 +85,7 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
 
 BlockAttr BlockAttr::withoutProducer(int64_t stages) const {
   return get(getContext(), getQueryTile(), getKeyTile(), getWarps(), getWarpRows(), getInstruction(), getSharedKeys(),
-             getSplitKeys(), stages, /*producer=*/false);
+             getSplitKeys(), stages, /*producer=*/false, getFused());
 }
 
 int64_t BlockAttr::getSharedBytes(Operation *op) const {
@@ -87,7 +94,7 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
     // Rows of the block, and the tiles of columns, of two operands each.
     int64_t widths[] = {getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize)};
     return BlockLayout::getBackward(getBlockRows(), getKeyTile(), widths, widths, bits / 8,
-                                    getInstruction().getInfo().readsPanels(), getStages())
+                                    getInstruction().getInfo().readsPanels(), getStages(), getFused())
         .bytes;
   }
   return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
@@ -177,6 +184,12 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
       return emitError() << "query_tile to be warp_rows times warps, " << getBlockRows()
                          << ", without shared_keys, found " << getQueryTile()
                          << "; write query_tile = " << getBlockRows();
+    // Each group of warps has half of the columns of dQ, which end with a panel, or of its rows.
+    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+    bool isHalved = headSize % kFragment == 0 && (headSize <= kWgmmaRows || headSize == 2 * kWgmmaRows);
+    if (getFused() && !isHalved)
+      return emitError() << "head sizes that are multiples of " << kFragment << " up to " << kWgmmaRows << ", or "
+                         << 2 * kWgmmaRows << ", with fused, found " << headSize << "; write fused = false";
     if (!getProducer() && getStages() > kMaxBackwardStages)
       return emitError() << "stages of at most " << kMaxBackwardStages << " for gradients, found " << getStages()
                          << "; write stages = " << kMaxBackwardStages;

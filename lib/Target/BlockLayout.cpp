@@ -34,7 +34,7 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
 
 BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
                                      llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasPanels,
-                                     int64_t stages) {
+                                     int64_t stages, bool isFused) {
   BlockLayout layout;
   layout.stages = stages;
   // In front, where panels begin at multiples of their own size.
@@ -48,12 +48,20 @@ BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayR
     layout.rows.push_back({tile, layout.barrierOffset});
     layout.barrierOffset += tile.getBytes();
   }
+  if (isFused) {
+    layout.exchange = {SharedTileLayout(keyTile, rows, elementBytes, hasPanels), layout.barrierOffset};
+    layout.barrierOffset += kExchanges * layout.exchange.layout.getBytes();
+  }
   layout.bytes = layout.barrierOffset;
   if (hasPanels && stages > 1) {
     // Of the rows, or of the columns.
     layout.statisticsOffset = layout.barrierOffset;
     layout.barrierOffset += std::max(getStatistics(rows).getBytes(), stages * getStatistics(keyTile).getBytes());
     layout.bytes = layout.barrierOffset + (columnWidths.size() + 1) * stages * kBarriersOfStage * kBarrierBytes;
+  }
+  if (isFused) {
+    layout.ticketOffset = layout.bytes + kBarriersOfStage * kBarrierBytes;
+    layout.bytes = layout.ticketOffset + kBarrierBytes;
   }
   return layout;
 }

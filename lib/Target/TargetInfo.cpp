@@ -87,7 +87,7 @@ static TargetInfo getHost() {
 }
 
 /// PTX ISA 7.8 is what LLVM needs for sm_89 and sm_90, and what drivers of CUDA 11.8 and later take. 8.0 has wgmma.
-static constexpr StringLiteral kPTXFeature = "+ptx78", kWgmmaPTXFeature = "+ptx80";
+static constexpr StringLiteral kPTXFeature = "+ptx78", kWgmmaPTXFeature = "+ptx81";
 
 static constexpr int64_t kMiB = 1024 * 1024;
 

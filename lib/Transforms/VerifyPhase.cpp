@@ -45,7 +45,8 @@ bool lacksScale(Operation *op) {
 /// A block adds up one kind of rows, and a CPU's tile has K and V transposed beside them.
 bool isTile(BackwardStepOp step) {
   if (step.getSchedule() && isa<BlockAttr>(*step.getSchedule()))
-    return (step.getDquery() || !step.getDcaptures().empty()) != (step.getDkey() || step.getDvalue());
+    return cast<BlockAttr>(*step.getSchedule()).getFused() ||
+           (step.getDquery() || !step.getDcaptures().empty()) != (step.getDkey() || step.getDvalue());
   return !step.getTransposed().empty();
 }
 

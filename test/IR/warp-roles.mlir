@@ -47,3 +47,21 @@ func.func @plain(%first: !attn.token, %second: !attn.token, %kt: !tile, %vt: !ti
   attn.wait %first, %second stages(%kt, %vt : !tile, !tile)
   return
 }
+
+// Sums of several blocks.
+// CHECK-LABEL: func @order(
+//       CHECK:   %[[BLOCK:.*]] = attn.take_ticket %[[TURNS:.*]] : memref<5xi32>
+//       CHECK:   attn.exchange ins(%{{.*}} : tensor<128x64xbf16, #attn.registers>) outs(%{{.*}} : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+//       CHECK:   attn.await_order %[[TURNS]][%[[BLOCK]]] at %[[BLOCK]] {by_producer} : memref<5xi32>
+//       CHECK:   attn.add_rows ins(%{{.*}} : tensor<64x32xf32, #attn.registers>) outs(%{{.*}} : memref<60x32xf32>) {maps = [#{{.*}}, #{{.*}}]}
+//       CHECK:   attn.pass_order %[[TURNS]][%[[BLOCK]]] at %[[BLOCK]] : memref<5xi32>
+func.func @order(%turns: memref<5xi32>, %g: tensor<128x64xbf16, #attn.registers>, %ds: memref<64x128xbf16, #gpu.address_space<workgroup>>,
+                 %part: tensor<64x32xf32, #attn.registers>, %dq: memref<60x32xf32>) {
+  %block = attn.take_ticket %turns : memref<5xi32>
+  attn.exchange ins(%g : tensor<128x64xbf16, #attn.registers>) outs(%ds : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+  attn.await_order %turns[%block] at %block {by_producer} : memref<5xi32>
+  attn.add_rows ins(%part : tensor<64x32xf32, #attn.registers>) outs(%dq : memref<60x32xf32>)
+      {maps = [affine_map<(i, j, e) -> (i, e)>, affine_map<(i, j, e) -> (i, e)>]}
+  attn.pass_order %turns[%block] at %block : memref<5xi32>
+  return
+}

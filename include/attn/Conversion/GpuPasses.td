@@ -128,6 +128,31 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
+def ExchangeGradientsPass : Pass<"attn-exchange-gradients", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "let the warps of a GPU kernel of all gradients multiply the gradients of all of them";
+  let description = [{
+    A kernel of all gradients (`fused` in the schedule) has keys as rows, and each warp some of them; dQ sums over all keys
+    of the block. Its product, which adds to global memory, becomes a product of a tile in shared memory, which all warps
+    have written (`attn.exchange`), into registers, and those are added to global memory when it is the block's turn.
+
+    ```mlir
+    // before
+    attn.await_order %turns[%place] at %block : …
+    attn.product ins(%g, %kt : …) outs(%dq : …) {accumulate, contraction = #attn.contraction<values>, …}
+    attn.pass_order %turns[%place] at %block : …
+    // after
+    %rounded = arith.truncf %g : …
+    attn.exchange ins(%rounded : …) outs(%tile : …)
+    gpu.barrier
+    %part = attn.product ins(%tile, %kt : …) outs(%e : …) {contraction = #attn.contraction<values>, …} -> …
+    attn.await_order %turns[%place] at %block : …
+    attn.add_rows ins(%part : …) outs(%dq : …) {…}
+    attn.pass_order %turns[%place] at %block : …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleOp"> {
   let summary = "let the products of GPU kernels with wgmma run beside the softmax";
   let description = [{
@@ -140,7 +165,6 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
 
     Loops carry the weights of a round, rounded as the product takes them. acc is rescaled once it has been added to.
     Groups of warps take turns to start their products, where the head size is small enough for the softmax to be as long.
-    Of gradients no loop is rotated. S and dP are started together, and weights are computed while dP runs; the sums
     Of gradients, S and dP are started together, and weights are computed while dP runs; the sums are started together, of
     rounded weights and gradients, and beside S and dP of the next round where the registers hold both.
 

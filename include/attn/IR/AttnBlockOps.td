@@ -176,6 +176,88 @@ def Attn_CopyStatisticsOp : Attn_Op<"copy_statistics", [AttrSizedOperandSegments
 }
 
 //===----------------------------------------------------------------------===//
+// Sums of several blocks
+//===----------------------------------------------------------------------===//
+
+class Attn_OrderOp<string mnemonic> : Attn_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins AnyStridedMemRef:$turns, Index:$place, Index:$turn, UnitAttr:$by_producer);
+  let assemblyFormat = "$turns `[` $place `]` `at` $turn attr-dict `:` type($turns)";
+}
+
+def Attn_AwaitOrderOp : Attn_OrderOp<"await_order"> {
+  let summary = "until the blocks in front of this one have added to a tile";
+  let description = [{
+    Several blocks add to one tile in global memory, in an order that `turns` keeps: `turns[place]` counts the blocks that
+    have added to the tile. The block goes on when this is `turn`, and sees what the others have added. Sums have the same
+    bits each time.
+
+    Beside a producer, the op is in both of its roles: with `by_producer`, a thread that copies reads the count, and gives
+    the turn to the consumers, which wait for that. So no warp that multiplies waits for memory.
+
+    ```mlir
+    attn.await_order %turns[%place] at %block : memref<129xi32>
+    attn.add_rows ins(%part : …) outs(%dq : …) {maps = […]}
+    attn.pass_order %turns[%place] at %block : memref<129xi32>
+    ```
+  }];
+}
+
+def Attn_PassOrderOp : Attn_OrderOp<"pass_order"> {
+  let summary = "the block has added to a tile; the next one may";
+  let description = [{
+    `turns[place]` becomes `turn + 1`, behind what the block has added (`attn.await_order`).
+  }];
+}
+
+def Attn_TakeTicketOp : Attn_Op<"take_ticket", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the number of a block by when it has started";
+  let description = [{
+    `turns[0]` counts the blocks of the grid that have started; the result is the count in front of this one. A block that
+    waits for those of lower numbers (`attn.await_order`) waits for blocks that run, in whatever order and however many at
+    a time the device starts them.
+
+    ```mlir
+    %block = attn.take_ticket %turns : memref<129xi32>
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$turns);
+  let results = (outs Index:$number);
+  let assemblyFormat = "$turns attr-dict `:` type($turns)";
+}
+
+def Attn_ExchangeOp : Attn_Op<"exchange", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a tile in registers, transposed, in shared memory for the products of all warps";
+  let description = [{
+    `output[j, i] = input[i, j]`. A `gpu.barrier` stands between it and the product that reads the tile. The tile has two
+    places in turn: while some warps write one, others may read the other one.
+
+    ```mlir
+    attn.exchange ins(%g : tensor<128x64xbf16, #attn.registers>)
+        outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+    gpu.barrier
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyStridedMemRef:$output);
+  let assemblyFormat = "`ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` attr-dict";
+}
+
+def Attn_AddRowsOp : Attn_Op<"add_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds a tile in registers to rows of global memory";
+  let description = [{
+    `output[i, e] += input[i, e]` for the rows of output; the tile may have more. Other blocks that add to the same rows do
+    so before or behind it (`attn.await_order`).
+
+    Domain: (batch…, query, key, column), that of the product.
+
+    ```mlir
+    attn.add_rows ins(%part : tensor<64x128xf32, #attn.registers>) outs(%dq : memref<1x1x64x128xf32, …>) {maps = […]}
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyStridedMemRef:$output, AffineMapArrayAttr:$maps);
+  let assemblyFormat = "`ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
 // Roles of warps
 //===----------------------------------------------------------------------===//
 

@@ -37,7 +37,8 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
 
     * C1, C2, C3: as for `attn.scores`.
     * C4: lhs is floating point, rhs of its type or narrower, as the keys and values of `attn.sdpa`; lhs of `values` and
-      output are f32 or f64. In registers, lhs of `values` may be of the type of rhs: what it is rounded to.
+      output are f32 or f64. In registers or in memory, lhs of `values` may be of the type of rhs: what it is rounded
+      to.
     * C9: async is of tiles in registers alone, and its result has one use, an `attn.wait_product` in the same block
       or dweights of an `attn.score_gradients` there.
 

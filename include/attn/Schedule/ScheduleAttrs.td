@@ -168,6 +168,10 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
     remark says why. Otherwise the warps that multiply copy, and 2 `stages` - 1 tiles are copied at any time; one of them
     is used where each step fills its own (block maps, pages, converted rows).
 
+    With `fused`, one kernel has all gradients, by five products a tile where two kernels have seven: a block of keys adds
+    its part of dQ to memory, in the order of the key tiles, so that the bits are the same each time. It is of
+    `instruction = wgmma` and 8 warps.
+
     ```mlir
     #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>
     #attn.block<query_tile = 128, key_tile = 128, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2,
@@ -179,7 +183,14 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$warps, "int64_t":$warp_rows,
                         Attn_DefaultFMA:$instruction, DefaultValuedParameter<"bool", "false">:$shared_keys,
                         Attn_Default<"0">:$split_keys, Attn_Default<"1">:$stages,
-                        DefaultValuedParameter<"bool", "false">:$producer);
+                        DefaultValuedParameter<"bool", "false">:$producer,
+                        DefaultValuedParameter<"bool", "false">:$fused);
+  let builders = [AttrBuilder<(ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$warps, "int64_t":$warp_rows,
+                                   "::attn::InstructionAttr":$instruction, "bool":$shared_keys, "int64_t":$split_keys,
+                                   "int64_t":$stages, "bool":$producer), [{
+    return $_get($_ctxt, query_tile, key_tile, warps, warp_rows, instruction, shared_keys, split_keys, stages, producer,
+                 /*fused=*/false);
+  }]>];
   let extraClassDeclaration = [{
     /// Threads of a warp.
     static int64_t getLanes() { return 32; }

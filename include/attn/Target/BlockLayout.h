@@ -58,8 +58,10 @@ struct BlockLayout {
   int64_t stages = 1;                          ///< of K, and of V, or of each tile of columns
   llvm::SmallVector<PlacedTile> columns, rows; ///< of gradients
   int64_t statisticsOffset = 0;                ///< of gradients with a producer
+  PlacedTile exchange = {};                    ///< of gradients in one kernel: dS, columns by rows, two of them
+  int64_t ticketOffset = 0;                    ///< of these: the block's number, behind the barriers of its turns
   /// Barriers of a stage, one when it is full and one when it is empty, of 8 bytes each.
-  static constexpr int64_t kBarrierBytes = 8, kBarriersOfStage = 2;
+  static constexpr int64_t kBarrierBytes = 8, kBarriersOfStage = 2, kExchanges = 2;
   /// Rows of a tile of attn.copy_statistics, of f32.
   static constexpr int64_t kStatistics = 4;
   static SharedTileLayout getStatistics(int64_t queries) { return {kStatistics, queries, sizeof(float)}; }
@@ -68,10 +70,12 @@ struct BlockLayout {
   static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
                          int64_t stages = 1);
   /// Of gradients: tiles of columns of these widths, `stages` of each, one behind the other, those of rows behind them,
-  /// and the statistics of the rows or of the columns.
+  /// and the statistics of the rows or of the columns. `isFused` where one kernel has all gradients.
   static BlockLayout getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
                                  llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasPanels,
-                                 int64_t stages);
+                                 int64_t stages, bool isFused);
+  /// Barriers of the turns, a full one and an empty one.
+  int64_t getOrderBarriers() const { return ticketOffset - kBarriersOfStage * kBarrierBytes; }
 };
 
 } // namespace attn

@@ -10,9 +10,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Analysis/KeyRanges.h"
 #include "attn/Target/BlockLayout.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -21,6 +23,8 @@ using namespace attn;
 static constexpr int64_t kFragmentRows = 16, kMinColumns = 16, kBlocksOfMultiprocessor = 2;
 /// Rows of a wgmma; warps of two groups that share columns; stages of these: powers of two, whose remainders are bits.
 static constexpr int64_t kWgmmaRows = 64, kWgmmaWarps = 8, kWgmmaStages[] = {4, 2};
+/// Of a kernel of all gradients; and rounds of a block for each that it may wait.
+static constexpr int64_t kFusedStages = 2, kRoundsOfWait = 8;
 
 namespace {
 /// Columns of a tile, up to a head size.
@@ -63,6 +67,15 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
   return nullptr;
 }
 
+/// Functions of scores, or positions on both sides of a score, whose operands take registers.
+static bool hasFunctions(SdpaBackwardOp op) {
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  bool hasBounds = llvm::range_size(op.getMaskMod().getOps<arith::CmpIOp>()) > 1; // on both sides
+  return hasBounds || !captured.empty() || op.getBias() || op.getMask() || op.getQOrigin() || op.getKOrigin() ||
+         op.getSoftcap() || !op.getScoreMod().empty();
+}
+
 /// Columns of a tile whose sums, scores and gradients stay in registers, beside what functions and open sizes take.
 static int64_t chooseWgmmaColumns(SdpaBackwardOp op) {
   int64_t largest = getLargestSize(op);
@@ -71,12 +84,7 @@ static int64_t chooseWgmmaColumns(SdpaBackwardOp op) {
     return largest <= 96 ? 48 : 32;
   bool isOpen = op.getCuSeqlensQ() || !cast<ShapedType>(op.getQuery().getType()).hasStaticShape() ||
                 !cast<ShapedType>(op.getKey().getType()).hasStaticShape();
-  SetVector<Value> captured;
-  getUsedValuesDefinedAbove(op->getRegions(), captured);
-  bool hasBounds = llvm::range_size(op.getMaskMod().getOps<arith::CmpIOp>()) > 1; // on both sides
-  bool hasFunctions = hasBounds || !captured.empty() || op.getBias() || op.getMask() || op.getQOrigin() ||
-                      op.getKOrigin() || op.getSoftcap() || !op.getScoreMod().empty();
-  return isOpen || hasFunctions ? tile->columns - kMinColumns : tile->columns;
+  return isOpen || hasFunctions(op) ? tile->columns - kMinColumns : tile->columns;
 }
 
 /// Two groups of four warps and a producer; null where shared memory does not hold a tile of 16 columns.
@@ -92,13 +100,74 @@ static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target
   return {};
 }
 
+/// True where tiles of queries meet a number of key tiles, from the first one on.
+template <typename OpTy> static bool meetsFirstKeys(OpTy op, int64_t blockRows, int64_t queryTile) {
+  if (op.getMaskMod().empty())
+    return true;
+  SetVector<Value> captured; // rows of K beyond lengths may hold NaN
+  getUsedValuesDefinedAbove(op.getMaskMod(), captured);
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  if (!captured.empty() || op.getQueryRanges().empty() || ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys))
+    return false;
+  int64_t last = 0;
+  for (int64_t first = 0; first < keys; first += blockRows) {
+    std::optional<RangeBounds> bounds =
+        evaluateRanges(op.getQueryRanges(), first, std::min(first + blockRows, keys), queries);
+    if (!bounds)
+      return false;
+    bool isAny = bounds->visitedLower < bounds->visitedUpper;
+    int64_t tile = isAny ? bounds->visitedLower / queryTile : llvm::divideCeil(queries, queryTile);
+    if (tile < last || (isAny && bounds->visitedUpper < queries))
+      return false;
+    last = tile;
+  }
+  return true;
+}
+
+bool attn::addsInOrder(Operation *op, BlockAttr schedule) {
+  int64_t rows = schedule.getBlockRows(), columns = schedule.getKeyTile();
+  return !getPackedSequences(op) && TypeSwitch<Operation *, bool>(op).Case<SdpaBackwardOp, BackwardStepOp>(
+                                        [&](auto each) { return meetsFirstKeys(each, rows, columns); });
+}
+
+/// Of one kernel for all gradients: five products instead of seven, but blocks wait for each other's part of dQ. Null
+/// where it cannot be, or where they wait for too long: those that start together have so many tiles of each head.
+static BlockAttr chooseFusedSchedule(SdpaBackwardOp op, const TargetInfo &target) {
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), queries = getStaticSize(op, DimKind::Query);
+  bool isHalved = headSize % kFragmentRows == 0 && (headSize <= kWgmmaRows || headSize == 2 * kWgmmaRows);
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  if (!isHalved || getLargestSize(op) > 2 * kWgmmaRows || !captured.empty() || op.getDropoutP() ||
+      (headSize > kWgmmaRows && hasFunctions(op)) ||
+      llvm::any_of(op->getResults().take_front(3), [](Value gradient) { return gradient.use_empty(); }))
+    return {};
+  auto schedule = BlockAttr::get(op.getContext(), kFragmentRows * kWgmmaWarps, kWgmmaRows, kWgmmaWarps, kFragmentRows,
+                                 InstructionAttr::get(op.getContext(), Instruction::WGMMA), /*shared_keys=*/false,
+                                 /*split_keys=*/0, kFusedStages, /*producer=*/true, /*fused=*/true);
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  if (llvm::any_of(domain, ShapedType::isDynamic) || !addsInOrder(op, schedule) ||
+      schedule.getSharedBytes(op) > target.gpu->sharedBytesPerBlock)
+    return {};
+  int64_t group = std::max<int64_t>(getGroupSize(op), 1), heads = 1;
+  for (int64_t size : ArrayRef(domain).take_front(getNumBatchDims(op)))
+    heads *= size;
+  int64_t waits = llvm::divideCeil(target.gpu->multiprocessors * group, std::max<int64_t>(heads, 1)) - 1;
+  int64_t rounds = llvm::divideCeil(queries, kWgmmaRows) * group;
+  if (!op.getMaskMod().empty()) { // half of the rounds, and each block starts two of them behind the one before
+    waits *= 2;
+    rounds /= 2;
+  }
+  return waits * kRoundsOfWait <= rounds ? schedule : BlockAttr();
+}
+
 FailureOr<ScheduleAttr> attn::selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target) {
   if (failed(verifyGpuBackward(op)))
     return failure();
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   if (target.gpu->hasWgmma) {
     const char *obstacle = findObstacleToWgmma(op, instruction.getInfo());
-    if (BlockAttr schedule = obstacle ? BlockAttr() : chooseWgmmaSchedule(op, target)) {
+    BlockAttr fused = obstacle ? BlockAttr() : chooseFusedSchedule(op, target);
+    if (BlockAttr schedule = fused || obstacle ? fused : chooseWgmmaSchedule(op, target)) {
       if (failed(schedule.verifyFor(op, &target)))
         return failure();
       return ScheduleAttr(schedule);

@@ -34,13 +34,19 @@ struct KernelShape : BackwardShape {
   unsigned rowPos() const { return hasQueryRows() ? queryPos() : keyPos(); }
   unsigned columnPos() const { return hasQueryRows() ? keyPos() : queryPos(); }
 
+  /// True for a sum that several blocks add to: of queries, where rows are keys.
+  bool isOfAllBlocks(llvm::StringRef gradient) const { return gradient == "dquery" && !hasQueryRows(); }
+
   RangeAxis columns; ///< that a block goes through
   llvm::ArrayRef<llvm::StringRef> gradients;
   int64_t tileRows;
   std::optional<ScoreSum> scoreSum;
+  mlir::Value turns; ///< counts, with which blocks that add to one tile keep an order (attn.await_order)
+  Slice whole;       ///< all of what they add to
 };
 
 struct BlockTile : DomainTile {
+  mlir::Value tile;                ///< its number
   mlir::Value numQueries, numKeys; ///< of the sequence, or all
   mlir::Value isRest;              ///< packed rows behind the last sequence, which nothing is added to
 };
@@ -51,6 +57,9 @@ BlockTile getBlockTile(mlir::OpBuilder &b, const KernelShape &s, llvm::ArrayRef<
 /// `asFew`, as many as there are.
 mlir::Value packRows(mlir::OpBuilder &b, const KernelShape &s, const BlockTile &at, llvm::StringRef name, unsigned row,
                      int64_t tileRows, bool asFew);
+/// A tensor of zeros, by no linalg.fill, which is the start of sums in registers.
+mlir::Value createZeros(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::OpFoldResult> shape,
+                        mlir::Type type);
 /// Adds what the columns that the tile visits contribute.
 TileState accumulateColumns(mlir::OpBuilder &b, const KernelShape &s, const BlockTile &at,
                             const llvm::StringMap<mlir::Value> &rows, TileState sums);

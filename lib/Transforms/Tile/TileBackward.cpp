@@ -178,6 +178,10 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
     return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.backward<…>");
   if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)))
     return failure();
+  if (auto schedule = dyn_cast<BlockAttr>(*step.getSchedule());
+      schedule && schedule.getFused() && !addsInOrder(step, schedule))
+    return step.emitOpError("schedule: expected a mask with fused of which each tile of queries meets the first key "
+                            "tiles, known without the call, and no packed sequences; write fused = false");
   eraseDeadUsers(rewriter, step);
   if (isa<BlockAttr>(*step.getSchedule()) && !step->use_empty()) { // without, delta is that of sinks alone
     tileBackwardBlocks(rewriter, step);

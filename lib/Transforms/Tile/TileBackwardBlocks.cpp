@@ -7,6 +7,9 @@
 // keeps their sums and writes each once: no order of blocks changes a bit. Heads
 // whose two sums do not fit the registers have a kernel for each.
 //
+// Where the schedule says `fused`, one kernel has all gradients: the blocks of keys
+// add their parts of dQ to memory, the tile of the lower keys first.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -18,6 +21,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -80,11 +84,43 @@ Value attn::packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, St
 // A block
 //===----------------------------------------------------------------------===//
 
+/// Where s.turns counts the blocks that have added to a tile of queries: behind the count of tickets.
+static Value getPlaceOfTurn(OpBuilder &b, const KernelShape &s, const BlockTile &at) {
+  Location loc = s.loc;
+  int64_t size = s.schedule.getKeyTile();
+  Value place = index(b, loc, 0);
+  for (unsigned i = 0; i < s.numBatch; ++i)
+    place = add(b, loc, multiply(b, loc, place, toValue(b, loc, s.domainSizes[i])), toValue(b, loc, at.offsets[i]));
+  Value tiles = divideUp(b, loc, toValue(b, loc, s.domainSizes[s.queryPos()]), index(b, loc, size));
+  Value tile = divide(b, loc, toValue(b, loc, at.offsets[s.queryPos()]), index(b, loc, size));
+  return add(b, loc, add(b, loc, multiply(b, loc, place, tiles), tile), index(b, loc, 1));
+}
+
+/// Counts for all tiles of queries, and one of tickets: zeros.
+static Value createTurns(OpBuilder &b, const KernelShape &s) {
+  Location loc = s.loc;
+  Value tiles = divideUp(b, loc, toValue(b, loc, s.domainSizes[s.queryPos()]), index(b, loc, s.schedule.getKeyTile()));
+  for (unsigned i = 0; i < s.numBatch; ++i)
+    tiles = multiply(b, loc, tiles, toValue(b, loc, s.domainSizes[i]));
+  OpFoldResult count = getAsOpFoldResult(add(b, loc, tiles, index(b, loc, 1)));
+  auto [shape, dynamicSizes] = decomposeMixedValues({count});
+  Value turns = memref::AllocOp::create(b, loc, MemRefType::get(shape, b.getI32Type()), dynamicSizes);
+  Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
+  linalg::GenericOp::create(
+      b, loc, /*resultTensorTypes=*/TypeRange(), ValueRange(), turns, ArrayRef<AffineMap>{b.getMultiDimIdentityMap(1)},
+      ArrayRef<utils::IteratorType>{utils::IteratorType::parallel},
+      [&](OpBuilder &nested, Location at, ValueRange) { linalg::YieldOp::create(nested, at, zero); });
+  return turns;
+}
+
 /// `count` columns from `column` on; `rows` are the tiles that the block keeps.
 static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile at, const llvm::StringMap<Value> &rows,
                                  Value column, OpFoldResult count, bool isPartial, ValueRange sums) {
   at.offsets[s.columnPos()] = column;
   at.sizes[s.columnPos()] = count;
+  Value place = s.turns ? getPlaceOfTurn(b, s, at) : Value();
+  if (place)
+    AwaitOrderOp::create(b, s.loc, s.turns, place, at.tile, /*by_producer=*/false);
   Operands tiles;
   auto addTile = [&](StringRef name, Value tile) {
     bool isOfQueries = name == "query" || name == "dout" || name == "dquery";
@@ -105,7 +141,10 @@ static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile a
     if (s.getOperand(name))
       addSlice(name);
   for (auto [name, sum] : llvm::zip(s.gradients, sums))
-    addTile(name, sum);
+    if (s.isOfAllBlocks(name))
+      tiles[name] = {createSlice(b, s.loc, sum, getSlice(b, s.loc, at, s.getMap(name))), s.getMap(name)};
+    else
+      addTile(name, sum);
   BackwardStepOp tiled = createBackwardTile(b, s, tiles, sums.drop_front(s.gradients.size()));
   tiled.setScheduleAttr(s.schedule);
   // Rows behind the last one read what that reads: captured tensors end there.
@@ -123,7 +162,15 @@ static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile a
   clone(s.step.getScoreGrad(), tiled.getScoreGrad());
   redirectScoreSums(b, s, tiled);
   clone(s.step.getWeightMod(), tiled.getWeightMod());
-  return TileState(tiled->getResults());
+  TileState results(tiled->getResults());
+  for (auto [name, sum, result] : llvm::zip(s.gradients, sums, results))
+    if (s.isOfAllBlocks(name)) {
+      Slice where = getSlice(b, s.loc, at, s.getMap(name));
+      result = tensor::InsertSliceOp::create(b, s.loc, result, sum, where.offsets, where.sizes, where.strides);
+    }
+  if (place)
+    PassOrderOp::create(b, s.loc, s.turns, place, at.tile, /*by_producer=*/false);
+  return results;
 }
 
 TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const BlockTile &at,
@@ -144,6 +191,10 @@ TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const Bloc
     ranges.upper = arith::SelectOp::create(b, loc, isEmpty, ranges.lower, ranges.upper);
   }
   int64_t tile = s.schedule.getKeyTile();
+  if (s.turns) { // all blocks have the same tiles
+    ranges.startMultiple = tile;
+    ranges.lower = multiply(b, loc, divide(b, loc, ranges.lower, index(b, loc, tile)), index(b, loc, tile));
+  }
   auto tiles = [&](Value lower, Value upper, bool isPartial, TileState state) {
     auto step = [&](Value column, OpFoldResult count, TileState carried) {
       return createBlockStep(b, s, at, rows, column, count, isPartial, carried);
@@ -163,8 +214,8 @@ TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const Bloc
   });
 }
 
-/// The sums of the gradients in a block.
-static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile &at) {
+/// The sums of the gradients in a block; `whole` are their tensors.
+static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile &at, ValueRange whole) {
   SmallVector<StringRef> rowNames = {"key", "value"};
   if (s.hasQueryRows())
     rowNames = {"query", "dout"};
@@ -174,7 +225,11 @@ static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile
   for (StringRef name : rowNames)
     rows[name] = packRows(b, s, at, name, s.rowPos(), s.tileRows, /*asFew=*/false);
   TileState sums;
-  for (StringRef name : s.gradients) {
+  for (auto [name, tensor] : llvm::zip(s.gradients, whole)) {
+    if (s.isOfAllBlocks(name)) {
+      sums.push_back(createSlice(b, s.loc, tensor, s.whole));
+      continue;
+    }
     Value space = createBlockSpace(b, s, s.tileRows, name, s.stateType);
     sums.push_back(linalg::FillOp::create(b, s.loc, createFloatConstant(b, s.loc, s.stateType, 0), space).getResult(0));
   }
@@ -205,7 +260,7 @@ static std::pair<Value, Value> getSequence(OpBuilder &b, const KernelShape &s, V
 
 BlockTile attn::getBlockTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value> batch, Value tile) {
   Location loc = s.loc;
-  BlockTile at{{b, s.domainSizes, batch}, {}, {}, {}};
+  BlockTile at{{b, s.domainSizes, batch}, tile, {}, {}, {}};
   AffineExpr dim = b.getAffineDimExpr(0);
   if (s.numBatch > 0 && !s.hasQueryRows()) // the first of the heads that share a head of K
     at.offsets[s.numBatch - 1] =
@@ -232,6 +287,12 @@ BlockTile attn::getBlockTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value>
 static std::pair<Value, Value> getDestinationAndResult(OpBuilder &b, const KernelShape &s, StringRef name) {
   unsigned number = name == "dquery" ? 0 : name == "dkey" ? 1 : 2;
   Value result = s.step->getResult(number);
+  if (s.isOfAllBlocks(name)) { // which is added to, and rounded behind the kernel
+    Value init = s.getOperand(name);
+    if (init.getDefiningOp<linalg::FillOp>())
+      init = createZeros(b, s.loc, tensor::getMixedSizes(b, s.loc, init), getElementTypeOrSelf(init.getType()));
+    return {init, result};
+  }
   if (result.hasOneUse())
     if (auto round = dyn_cast<linalg::GenericOp>(*result.user_begin()); round && isRounding(round))
       return {round.getDpsInits()[0], round.getResult(0)};
@@ -260,9 +321,11 @@ static Value addToDestination(OpBuilder &b, const KernelShape &s, StringRef name
       .getResult(0);
 }
 
-/// Rounds the rows of `sum` that there are to their place.
+/// Rounds the rows of `sum` that there are to their place. What all blocks add to is there.
 static void store(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name, Value sum, Value whole,
                   scf::ForallOp forall) {
+  if (s.isOfAllBlocks(name))
+    return insertInParallel(b, forall, sum, whole, s.whole);
   Slice where = getSlice(b, s.loc, at, s.getMap(name));
   Value part = createSlice(b, s.loc, whole, where);
   Value rows = sliceRows(b, s, sum, at.sizes[s.rowPos()]);
@@ -282,32 +345,46 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
     auto [destination, result] = getDestinationAndResult(b, s, name);
     destinations.push_back(destination);
     replaced.push_back(result);
-    if (Operation *round = result.getDefiningOp(); round != s.step)
-      b.setInsertionPoint(round); // behind its destination
   }
+  // In front of whatever reads a result.
+  bool areInFront = succeeded(moveValueDefinitions(b, destinations, s.step));
+  assert(areInFront && "destinations do not depend on gradients");
+  (void)areInFront;
+  b.setInsertionPoint(s.step);
   AffineExpr dim = b.getAffineDimExpr(0);
   SmallVector<OpFoldResult> bounds(ArrayRef(s.domainSizes).take_front(s.numBatch));
   if (!s.hasQueryRows())
     bounds = getBatchOfKeys(b, s);
   if (s.step.getCuSeqlensQ()) // and the rows behind the last sequence
     bounds.front() = affine::makeComposedFoldedAffineApply(b, s.loc, dim + 1, {bounds.front()});
-  bounds.push_back(
-      affine::makeComposedFoldedAffineApply(b, s.loc, dim.ceilDiv(s.tileRows), {s.domainSizes[s.rowPos()]}));
+  OpFoldResult tiles =
+      affine::makeComposedFoldedAffineApply(b, s.loc, dim.ceilDiv(s.tileRows), {s.domainSizes[s.rowPos()]});
+  // Blocks start in their order: those that wait for each other are of the same head, and far apart.
+  bool isFused = s.isOfAllBlocks(gradients.front());
+  bounds.insert(isFused ? bounds.begin() : bounds.end(), tiles);
+  if (isFused) {
+    s.turns = createTurns(b, s);
+    s.whole.sizes = tensor::getMixedSizes(b, s.loc, destinations.front());
+    s.whole.offsets.assign(s.whole.sizes.size(), b.getIndexAttr(0));
+    s.whole.strides.assign(s.whole.sizes.size(), b.getIndexAttr(1));
+  }
   auto forall = scf::ForallOp::create(b, s.loc, bounds, destinations, std::nullopt);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
-  Value tile = ivs.back();
+  Value tile = isFused ? ivs.front() : ivs.back();
+  ivs.erase(isFused ? ivs.begin() : ivs.end() - 1);
   // Of a mask, later queries tend to keep more keys: the tiles with the most keys first.
   if (s.hasQueryRows() && !s.step.getMaskMod().empty())
     tile = affine::makeComposedAffineApply(b, s.loc, AffineMap::get(1, 1, b.getAffineSymbolExpr(0) - 1 - dim),
-                                           {OpFoldResult(tile), bounds.back()});
-  BlockTile at = getBlockTile(b, s, ArrayRef(ivs).drop_back(), tile);
-  for (auto [name, sum, whole] : llvm::zip(gradients, createBlock(b, s, at), forall.getRegionIterArgs()))
+                                           {OpFoldResult(tile), tiles});
+  BlockTile at = getBlockTile(b, s, ivs, tile);
+  ValueRange outputs = forall.getRegionIterArgs();
+  for (auto [name, sum, whole] : llvm::zip(gradients, createBlock(b, s, at, outputs), outputs))
     store(b, s, at, name, sum, whole, forall);
   b.setInsertionPointAfter(forall);
   for (auto [name, result, value] : llvm::zip(gradients, replaced, forall.getResults())) {
     if (result.getDefiningOp() == s.step)
-      b.replaceAllUsesWith(result, addToDestination(b, s, name, value));
+      b.replaceAllUsesWith(result, s.isOfAllBlocks(name) ? value : addToDestination(b, s, name, value));
     else
       b.replaceOp(result.getDefiningOp(), value);
   }
@@ -316,12 +393,11 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
 void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   auto schedule = cast<BlockAttr>(*step.getSchedule());
   int64_t blockRows = schedule.getBlockRows();
-  emitRemark(step, RemarkOutcome::Passed, "tiled")
-      << llvm::formatv(
-             "gradients of queries in blocks of {0} by tiles of {1} keys, of keys in blocks of {0} by tiles of "
-             "{1} queries",
-             blockRows, schedule.getKeyTile())
-             .str();
+  const char *text = schedule.getFused()
+                         ? "gradients in blocks of {0} keys by tiles of {1} queries, to which the blocks add in order"
+                         : "gradients of queries in blocks of {0} by tiles of {1} keys, of keys in blocks of {0} by "
+                           "tiles of {1} queries";
+  emitRemark(step, RemarkOutcome::Passed, "tiled") << llvm::formatv(text, blockRows, schedule.getKeyTile()).str();
   if (auto row = step.getDelta().getDefiningOp<RowDeltaOp>())
     tileRowDelta(rewriter, row, blockRows);
   rewriter.setInsertionPoint(step);
@@ -331,6 +407,13 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().slice(1, 2)))
     if (!result.use_empty())
       ofKeys.push_back(name);
+  // A loop of one tile would fold away, and the order with it.
+  int64_t keys = getStaticSize(step, DimKind::Key);
+  bool hasTiles = (ShapedType::isDynamic(keys) || keys > blockRows) && getStaticSize(step, DimKind::Query) != 0;
+  if (schedule.getFused() && !step->getResult(0).use_empty() && ofKeys.size() == 2 && hasTiles) {
+    createKernel(rewriter, s, RangeAxis::Queries, {"dquery", "dkey", "dvalue"});
+    return createScoreSums(rewriter, step);
+  }
   if (!step->getResult(0).use_empty())
     createKernel(rewriter, s, RangeAxis::Keys, {"dquery"});
   if (s.getColumns(s.headPos()) + s.getColumns(s.valuePos()) <= kMaxSumColumns && !ofKeys.empty())

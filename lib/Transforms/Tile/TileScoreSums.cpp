@@ -138,8 +138,7 @@ void attn::redirectScoreSums(OpBuilder &b, const KernelShape &s, BackwardStepOp 
   }
 }
 
-/// By no linalg.fill, which is the start of sums in registers.
-static Value createZeros(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> shape, Type type) {
+Value attn::createZeros(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> shape, Type type) {
   Value zero = createFloatConstant(b, loc, type, 0), empty = tensor::EmptyOp::create(b, loc, shape, type);
   SmallVector<utils::IteratorType> parallel(shape.size(), utils::IteratorType::parallel);
   return linalg::GenericOp::create(

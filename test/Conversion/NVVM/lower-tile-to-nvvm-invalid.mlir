@@ -47,7 +47,7 @@ gpu.module @kernels {
   gpu.func @accumulate(%s: memref<16x16xf32>) kernel attributes {attn.schedule = #schedule} {
     %q = memref.alloc() : !tile
     %k = memref.alloc() : !tile
-    // expected-error @below {{expected accumulate on a product of values alone}}
+    // expected-error @below {{expected accumulate on a product of values in registers alone}}
     attn.product ins(%q, %k : !tile, !tile) outs(%s : memref<16x16xf32>)
         {accumulate, contraction = #attn.contraction<scores>}
     gpu.return

@@ -184,6 +184,13 @@ private:
                                              !strides.empty() && strides.back() == 1);
   }
 
+  /// What keeps an order of the blocks that add to one tile; null where no two do.
+  static AwaitOrderOp findOrder(scf::ForallOp forall) {
+    AwaitOrderOp found;
+    forall.walk([&](AwaitOrderOp op) { found = op; });
+    return found;
+  }
+
   LogicalResult createKernel(scf::ForallOp forall, const KernelPlan &plan, gpu::GPUFuncOp &kernel) {
     Location loc = forall.getLoc();
     for (Value value : captures)
@@ -212,6 +219,11 @@ private:
     }
     gpu::ReturnOp end = gpu::ReturnOp::create(b, loc);
     b.setInsertionPoint(end);
+    if (AwaitOrderOp order = findOrder(forall)) {
+      // Those that have started are in front, so that nobody waits for a block that has not.
+      cloneTile(b, forall, TakeTicketOp::create(b, loc, mapping.lookup(order.getTurns())), mapping);
+      return success();
+    }
     Value block = toIndex(loc, NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
     if (plan.roundsPerBlock == 1) {
       bool turnsGroups = plan.schedule.getProducer() || plan.schedule.getInstruction().getInfo().readsPanels();

@@ -12,6 +12,11 @@
 //   each further n:  S(n) →, dP(n) →, sums(n - 1) → | wait S | p | wait dP | ds | wait | pack
 //   sums(last) → | wait
 //
+// In a kernel of all gradients the part of dQ runs between the other two sums, and
+// is added to memory while the last one runs:
+//
+//   … | pack | exchange dS | dV → | barrier | dQ → | dK → | wait dQ | add | wait
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -44,11 +49,15 @@ namespace {
 struct GradientStep {
   ScoreGradientsOp gradients;
   SmallVector<ProductOp> sums;
+  ExchangeOp exchange; ///< of dS; null where the kernel has no dQ beside the other gradients
 
   explicit GradientStep(ScoreGradientsOp op) : gradients(op) {
     for (auto product : op->getBlock()->getOps<ProductOp>())
       if (llvm::is_contained(op.getResults(), product.getLhs()))
         sums.push_back(product);
+    for (auto other : op->getBlock()->getOps<ExchangeOp>())
+      if (auto rounded = other.getInput().getDefiningOp<arith::TruncFOp>(); rounded.getIn() == op->getResults().back())
+        exchange = other;
   }
 
   void overlap(IRRewriter &b) {
@@ -58,6 +67,8 @@ struct GradientStep {
       start(products, gradients);
     if (sums.empty())
       return;
+    if (exchange)
+      return overlapExchange(b);
     b.setInsertionPoint(sums.front());
     for (ProductOp product : sums)
       product.getLhsMutable().assign(roundFactors(b, product, product.getLhs()));
@@ -66,6 +77,56 @@ struct GradientStep {
   }
 
 private:
+  /// The ops between the gradients and the turn that is passed on, in another order.
+  void overlapExchange(IRRewriter &b) {
+    Operation *end = exchange;
+    while (!isa<PassOrderOp>(end))
+      end = end->getNextNode();
+    end = end->getNextNode();
+    SmallVector<Operation *> turn, releases; // await, add and pass; what the sums have read
+    ProductOp part;
+    Operation *barrier = nullptr;
+    for (Operation *op = exchange->getNextNode(); op != end; op = op->getNextNode()) {
+      if (isa<AwaitOrderOp, AddRowsOp, PassOrderOp>(op))
+        turn.push_back(op);
+      if (isa<gpu::BarrierOp>(op))
+        barrier = op;
+      if (auto product = dyn_cast<ProductOp>(op))
+        part = product;
+    }
+    for (ProductOp sum : sums)
+      if (auto release = dyn_cast<ReleaseOp>(sum->getNextNode()))
+        releases.push_back(release);
+    b.setInsertionPoint(end);
+    Value rounded = exchange.getInput();
+    Value factors = gradients->getResults().back();
+    if (sums.front().getLhs() == factors) // the sum of weights first
+      std::swap(sums.front(), sums.back());
+    for (ProductOp sum : sums)
+      sum.getLhsMutable().assign(sum.getLhs() == factors ? rounded : roundFactors(b, sum, sum.getLhs()));
+    SmallVector<Operation *> order = {rounded.getDefiningOp(), exchange, sums.front(), barrier, part};
+    llvm::append_range(order, ArrayRef(sums).drop_front());
+    for (Operation *op : order)
+      op->moveBefore(end);
+    wait(b, part, end);
+    for (Operation *op : turn)
+      op->moveBefore(end);
+    for (ProductOp sum : llvm::reverse(sums))
+      wait(b, sum, end);
+    for (Operation *op : releases)
+      op->moveBefore(end);
+  }
+
+  /// Starts `product` where it stands, and waits for it in front of `end`.
+  static WaitProductOp wait(IRRewriter &b, ProductOp product, Operation *end) {
+    product.setAsync(true);
+    Value result = product->getResult(0);
+    b.setInsertionPoint(end);
+    auto wait = WaitProductOp::create(b, product.getLoc(), result);
+    b.replaceAllUsesExcept(result, wait.getResult(), wait);
+    return wait;
+  }
+
   /// Starts `product` where it stands; `wait` waits for it. What it read is free behind that.
   static void start(ProductOp product, Operation *wait) {
     product.setAsync(true);
@@ -75,13 +136,8 @@ private:
 
   /// Starts products one behind the other, and waits for them in front of `end`.
   static void startAll(IRRewriter &b, ArrayRef<ProductOp> products, Operation *end) {
-    for (ProductOp product : products) {
-      Value result = product->getResult(0);
-      b.setInsertionPoint(end);
-      auto wait = WaitProductOp::create(b, product.getLoc(), result);
-      b.replaceAllUsesExcept(result, wait.getResult(), wait);
-      start(product, wait);
-    }
+    for (ProductOp product : products)
+      start(product, wait(b, product, end));
   }
 };
 
@@ -90,7 +146,7 @@ class GradientRotation {
 public:
   GradientRotation(IRRewriter &rewriter, const GradientStep &step)
       : b(rewriter), gradients(step.gradients), sums(step.sums),
-        loop(dyn_cast<scf::ForOp>(step.gradients->getParentOp())) {
+        loop(step.exchange ? scf::ForOp() : dyn_cast<scf::ForOp>(step.gradients->getParentOp())) {
     for (ProductOp sum : sums)
       lagging.insert(getRoot(sum.getRhs()));
   }

@@ -99,8 +99,10 @@ private:
     if (!step.scores || (op.getDweights() && !step.weights))
       return op.emitOpError("expected the products of its scores in front of it; run attn-decompose-step");
     for (Operation *next = op->getNextNode(); next && !isa<ScoreGradientsOp>(next); next = next->getNextNode())
-      if (auto product = dyn_cast<ProductOp>(next); product && product.getContraction() == Contraction::Values)
-        step.sums.push_back(product);
+      if (auto product = dyn_cast<ProductOp>(next); product && product.getContraction() == Contraction::Values &&
+                                                    getRoot(product.getRhs()) != getRoot(step.scores.getLhs()))
+        step.sums.push_back(product); // of columns: the rows are copied with the scores'
+
     return step;
   }
 

@@ -104,8 +104,7 @@ public:
   /// Why the kernel can have no producer; empty where it can.
   StringRef findObstacle(int64_t largestBytes) {
     StringRef obstacle;
-    llvm::SetVector<Value> tiles;
-    kernel.walk([&](ProductOp product) { tiles.insert(getRoot(product.getRhs())); });
+    SetVector<Value> tiles = findColumnTiles(kernel);
     kernel.walk([&](Operation *op) {
       if (isa<GatherPagesOp, ClassifyTileOp>(op))
         obstacle = "all threads of the block look rows up, or look at the mask of a tile";
@@ -120,7 +119,7 @@ public:
       return obstacle;
     if (KernelTiles(kernel).getLayout(schedule).bytes > largestBytes)
       return "the stages do not fit the shared memory";
-    if (!isCopiedOnce())
+    if (!isCopiedOnce(tiles))
       return "a tile is copied once and multiplied several times";
     for (Source &source : sources)
       if (obstacle = findTensor(source); !obstacle.empty())
@@ -182,7 +181,7 @@ private:
 
   /// A wait is for one copy of a tile, and what reads the tile stands behind it, in its block. Copies ahead of the
   /// products are so. Where each step copies its own tiles, behind a barrier, it is asked.
-  bool isCopiedOnce() {
+  bool isCopiedOnce(const SetVector<Value> &columns) {
     bool hasBarriers = kernel.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted();
     auto findWait = [](Source &source) {
       Value token = source.copy.getToken();
@@ -195,7 +194,8 @@ private:
         return wait && getRoot(source.copy.getOutput()) == getRoot(product.getRhs()) &&
                wait->getBlock() == product->getBlock() && wait->isBeforeInBlock(product);
       });
-      return isAwaited ? WalkResult::advance() : WalkResult::interrupt();
+      return isAwaited || !columns.contains(getRoot(product.getRhs())) ? WalkResult::advance()
+                                                                       : WalkResult::interrupt();
     };
     return !hasBarriers || (llvm::all_of(sources, findWait) && !kernel.walk(readsAwaited).wasInterrupted());
   }

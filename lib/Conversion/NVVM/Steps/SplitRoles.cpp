@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Warps/KernelTiles.h"
 #include "Warps/Producer.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Support/Dialects.h"
@@ -38,12 +39,16 @@ public:
     if (!has(op))
       return;
     Operation *clone = b.clone(op, mapping);
+    if (auto order = dyn_cast<AwaitOrderOp>(clone))
+      order.setByProducer(isProducer);
     if (auto wait = dyn_cast<WaitOp>(clone); wait && !wait.getStages().empty())
       wait.getTokensMutable().clear();
   }
 
 private:
   bool has(Operation &op) {
+    if (isa<AwaitOrderOp>(op))
+      return true;
     auto copy = dyn_cast<CopyOp>(op);
     auto statistics = dyn_cast<CopyStatisticsOp>(op);
     if ((copy && copy.getTensorMap()) || (statistics && statistics.getByProducer()))
@@ -120,15 +125,14 @@ static void splitRoles(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   // The loop over tiles, or the first op of the only one.
   auto first = llvm::find_if(body, [](Operation &op) {
-    if (isa<PassTurnOp>(op))
+    if (isa<PassTurnOp, TakeTicketOp>(op)) // of all threads
       return false;
     auto isOfTile = [](Operation *inner) {
       return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();
     };
     return op.walk(isOfTile).wasInterrupted();
   });
-  llvm::SetVector<Value> tiles;
-  kernel.walk([&](ProductOp product) { tiles.insert(getRoot(product.getRhs())); });
+  SetVector<Value> tiles = findColumnTiles(kernel);
   kernel.walk([&](CopyStatisticsOp copy) {
     if (copy.getByProducer())
       tiles.insert(copy.getTile());

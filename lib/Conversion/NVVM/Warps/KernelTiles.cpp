@@ -22,6 +22,17 @@ KernelTiles::KernelTiles(gpu::GPUFuncOp kernel) {
     findTiles(kernel);
 }
 
+SetVector<Value> attn::nvvm::findColumnTiles(gpu::GPUFuncOp kernel) {
+  SetVector<Value> tiles;
+  kernel.walk([&](ProductOp product) { tiles.insert(getRoot(product.getRhs())); });
+  // dQ is the product of rows.
+  kernel.walk([&](ProductOp product) {
+    if (product.getContraction() == Contraction::Scores)
+      tiles.remove(getRoot(product.getLhs()));
+  });
+  return tiles;
+}
+
 void KernelTiles::findTiles(gpu::GPUFuncOp kernel) {
   kernel.walk([&](ProductOp op) {
     bool isScores = op.getContraction() == Contraction::Scores;
@@ -45,8 +56,9 @@ void KernelTiles::findGradientTiles(gpu::GPUFuncOp kernel) {
       ofRows.insert(getRoot(op.getLhs()));
   });
   kernel.walk([&](CopyStatisticsOp op) { statistics = op.getTile(); });
+  kernel.walk([&](ExchangeOp op) { exchange = op.getOutput(); });
   kernel.walk([&](memref::AllocOp op) {
-    if (op.getMemref() == statistics)
+    if (op.getMemref() == statistics || op.getMemref() == exchange)
       return;
     elementBytes = getElementBytes(op);
     (ofRows.contains(op) ? rows : columns).push_back(op);
@@ -62,6 +74,6 @@ BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
     return llvm::map_to_vector(tiles, [](Value tile) { return cast<MemRefType>(tile.getType()).getShape().back(); });
   };
   return BlockLayout::getBackward(schedule.getBlockRows(), schedule.getKeyTile(), getWidths(rows), getWidths(columns),
-                                  elementBytes, schedule.getInstruction().getInfo().readsPanels(),
-                                  schedule.getStages());
+                                  elementBytes, schedule.getInstruction().getInfo().readsPanels(), schedule.getStages(),
+                                  schedule.getFused());
 }

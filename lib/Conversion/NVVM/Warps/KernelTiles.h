@@ -19,7 +19,7 @@ struct KernelTiles {
 
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
   llvm::SmallVector<mlir::Value> columns, rows;       ///< of gradients
-  mlir::Value statistics;                             ///< of gradients; null where there are none
+  mlir::Value statistics, exchange;                   ///< of gradients; null where there are none
   ProductOp misfit; ///< has other head sizes than those in front of it; null where there is none
 
 private:
@@ -28,6 +28,9 @@ private:
 
   int64_t d = 0, dv = 0, elementBytes = 0;
 };
+
+/// The tiles of columns, of which a block multiplies its rows with one after the other.
+llvm::SetVector<mlir::Value> findColumnTiles(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace attn::nvvm
 

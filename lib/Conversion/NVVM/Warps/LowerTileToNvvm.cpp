@@ -78,6 +78,13 @@ LogicalResult KernelLowering::placeTiles() {
   if (found.statistics)
     tiles[found.statistics] = {BlockLayout::getStatistics(cast<MemRefType>(found.statistics.getType()).getDimSize(1)),
                                layout.statisticsOffset};
+  if (found.exchange) {
+    tiles[found.exchange] = {layout.exchange.layout, layout.exchange.offset};
+    wb.b.setInsertionPointToStart(&kernel.getBody().front());
+    exchanges = LLVM::AllocaOp::create(wb.b, wb.loc, LLVM::LLVMPointerType::get(wb.b.getContext()), wb.b.getI32Type(),
+                                       wb.constant(1));
+    wb.store(wb.constant(0), exchanges, 4);
+  }
   for (Value root : found.queries)
     tiles[root] = {layout.query, 0};
   for (Value root : found.keys)
@@ -102,6 +109,10 @@ LogicalResult KernelLowering::lowerTileOp(Operation *op) {
       .Case<CopyStatisticsOp>([&](auto op) { return lowerCopyStatistics(op); })
       .Case<ClearRowsOp>([&](auto op) { return lowerClearRows(op); })
       .Case<ReleaseOp>([&](auto op) { return lowerRelease(op); })
+      .Case<AwaitOrderOp>([&](auto op) { return lowerAwaitOrder(op); })
+      .Case<PassOrderOp>([&](auto op) { return lowerPassOrder(op); })
+      .Case<ExchangeOp>([&](auto op) { return lowerExchange(op); })
+      .Case<AddRowsOp>([&](auto op) { return lowerAddRows(op); })
       .Case<TakeTurnOp>([&](auto op) {
         // A product computes where its tiles are in front of its turn.
         return isa_and_present<ProductOp>(op->getNextNode()) ? success() : lowerTakeTurn();
@@ -145,6 +156,7 @@ static void unroll(scf::ForOp loop, int32_t rounds) {
 LogicalResult KernelLowering::run() {
   if (failed(placeTiles()))
     return failure();
+  takeTickets();
   FailureOr<scf::ForOp> loopOfRoles = lowerRoles();
   if (failed(loopOfRoles))
     return failure();

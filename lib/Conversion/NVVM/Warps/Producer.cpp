@@ -258,12 +258,25 @@ static void setRegisters(WarpBuilder &wb, StringRef change, int64_t count) {
   wb.assemble(("setmaxnreg." + change + ".sync.aligned.u32 " + Twine(count) + ";").str(), "~{memory}", {});
 }
 
+/// Addresses and positions of a round are computed in the round: a role has no registers for one of each tensor.
+static void hideInductionVariables(WarpBuilder &wb, Block &role) {
+  role.walk([&](scf::ForOp loop) {
+    wb.b.setInsertionPointToStart(loop.getBody());
+    Value variable = loop.getInductionVar();
+    bool isIndex = variable.getType().isIndex();
+    Value number = isIndex ? wb.fromIndex(variable, 64) : variable, hidden = wb.hide(number);
+    Value again = isIndex ? arith::IndexCastOp::create(wb.b, wb.loc, wb.b.getIndexType(), hidden) : hidden;
+    variable.replaceAllUsesExcept(again, isIndex ? number.getDefiningOp() : hidden.getDefiningOp());
+  });
+}
+
 FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   auto all = kernel.getBody().front().getOps<WarpRolesOp>();
   if (all.empty())
     return scf::ForOp();
   WarpRolesOp op = *all.begin();
-  wb.b.setInsertionPoint(op);
+  // Counts are in the entry block, whose variables LLVM takes into registers.
+  wb.b.setInsertionPointToStart(&kernel.getBody().front());
   wb.loc = kernel.getLoc();
   int64_t stages = op.getStages(), barriers = layout.barrierOffset;
   if (stages != layout.stages)
@@ -274,6 +287,15 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
     rings.insert({tile, TileRing(wb, tiles.lookup(tile), stages, barriers)});
     barriers += stages * BlockLayout::kBarriersOfStage * BlockLayout::kBarrierBytes;
   }
+  bool hasOrder = op.getProducer().walk([](AwaitOrderOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (hasOrder) {
+    auto pointer = LLVM::LLVMPointerType::get(wb.b.getContext());
+    Value current = LLVM::AllocaOp::create(wb.b, wb.loc, pointer, pointer, wb.constant(1));
+    wb.store(LLVM::ZeroOp::create(wb.b, wb.loc, pointer), current, 8);
+    order = OrderRing{TileRing(wb, SharedTile{BlockLayout::getStatistics(1)}, /*stages=*/1, layout.getOrderBarriers()),
+                      current};
+  }
+  wb.b.setInsertionPoint(op);
   int64_t consumers = wb.threads / wb.lanes;
   auto isEqual = [&](Value x, int64_t y) {
     return arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, x, wb.constant(y));
@@ -281,6 +303,8 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   wb.when(isEqual(wb.thread, 0), [&] {
     for (auto &[root, ring] : rings)
       ring.initialise(wb, consumers);
+    if (order)
+      order->ring.initialise(wb, consumers);
     wb.assemble("fence.mbarrier_init.release.cluster;", "~{memory}", {});
   });
   wb.barrier();
@@ -296,8 +320,17 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   auto copies = scf::IfOp::create(wb.b, wb.loc, copier, /*withElseRegion=*/false);
   auto splice = [](Block *to, Region &from) { to->getOperations().splice(to->begin(), from.front().getOperations()); };
   splice(copies.thenBlock(), op.getProducer());
+  if (order) {
+    hideInductionVariables(wb, *copies.thenBlock());
+    // The last turn.
+    wb.b.setInsertionPoint(copies.thenBlock()->getTerminator());
+    order->ring.waitFor(wb, /*isEmpty=*/true);
+    wb.when(isFirstLane(wb), [&] { passTurn(); });
+  }
   Block *consumer = roles.thenBlock();
   splice(consumer, op.getConsumer());
+  if (order)
+    hideInductionVariables(wb, *consumer);
   wb.b.setInsertionPointToStart(consumer);
   if (std::optional<uint64_t> registers = op.getConsumerRegisters())
     setRegisters(wb, "inc", *registers);

@@ -27,6 +27,9 @@ public:
   virtual Values startValues(llvm::ArrayRef<mlir::Value>, const TileState &) {
     llvm_unreachable("no asynchronous instruction");
   }
+  /// dS K of a tile that all warps have written: of 64 rows half of the `columns` for each of two groups, of 128 its
+  /// rows.
+  virtual Values startExchanged(int64_t) { llvm_unreachable("no asynchronous instruction"); }
 
 protected:
   Products(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)

@@ -31,11 +31,15 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   bool isScores = op.getContraction() == Contraction::Scores;
   // Asked first: what is computed in front of the turn is put between the two ops.
   bool takesTurn = isa_and_present<TakeTurnOp>(op->getPrevNode());
-  std::optional<SharedTile> rhs = findTile(op.getRhs()), lhs = isScores ? findTile(op.getLhs()) : SharedTile();
+  bool isExchanged = !isScores && isa<MemRefType>(op.getLhs().getType());
+  std::optional<SharedTile> rhs = findTile(op.getRhs()),
+                            lhs = isScores || isExchanged ? findTile(op.getLhs()) : SharedTile();
   if (!rhs || !lhs)
     return op.emitOpError("expected tiles in shared memory; run attn-pipeline-copies");
-  if (op.getAccumulate() == isScores)
-    return op.emitOpError("expected accumulate on a product of values alone");
+  if (op.getAccumulate() == (isScores || isExchanged))
+    return op.emitOpError("expected accumulate on a product of values in registers alone");
+  if (isExchanged)
+    lhs = getExchanged(*lhs);
   // A tile in shared memory has the type of its product.
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getRhs().getType()));
   const InstructionInfo &instruction = op.getInstruction() ? op.getInstruction()->getInfo() : wb.instruction;
@@ -59,6 +63,8 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     return failure();
   if (!isInRegisters(op.getOutput().getType()))
     return op.emitOpError("expected output in registers; run attn-tiles-to-registers");
+  if (isExchanged)
+    return lowerExchanged(op, *products);
   if (!isScores)
     return lowerValues(op, *products);
   ScoreTile tile(wb, op);
@@ -68,6 +74,20 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     return success();
   }
   tile.values = products->multiplyKeys(tile.keyBlocks);
+  lowered[op.getResults().front()] = std::move(tile);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerExchanged(ProductOp op, Products &products) {
+  ScoreTile tile;
+  Values acc = products.startExchanged(getStaticSize(op, DimKind::ValueSize));
+  tile.fragments = 1;
+  tile.keyBlocks = int64_t(acc.size()) / kFragmentElements;
+  if (op.getAsync()) {
+    lowered[op.getResults().front()] = StartedProduct{acc, tile};
+    return success();
+  }
+  tile.values = finishProduct(wb, acc, /*pending=*/0);
   lowered[op.getResults().front()] = std::move(tile);
   return success();
 }
@@ -125,12 +145,16 @@ void attn::nvvm::setAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value>
 }
 
 Values attn::nvvm::finishStarted(WarpBuilder &wb, const StartedProduct &started, Value product, Operation *wait) {
-  // Those that were started behind it may still be on their way.
-  int64_t pending = 0;
-  for (Operation *later = product.getDefiningOp()->getNextNode(); later != wait; later = later->getNextNode())
-    if (auto other = dyn_cast<ProductOp>(later); other && other.getAsync())
-      ++pending;
-  return finishProduct(wb, started.acc, pending);
+  // Those that were started behind it may still be on their way, unless something has waited for them.
+  SmallVector<Value> pending;
+  for (Operation *later = product.getDefiningOp()->getNextNode(); later != wait; later = later->getNextNode()) {
+    auto other = dyn_cast<WaitProductOp>(later);
+    if (auto *waited = other ? llvm::find(pending, other.getProduct()) : pending.end(); waited != pending.end())
+      pending.erase(pending.begin(), waited + 1);
+    if (auto next = dyn_cast<ProductOp>(later); next && next.getAsync())
+      pending.push_back(next->getResult(0));
+  }
+  return finishProduct(wb, started.acc, int64_t(pending.size()));
 }
 
 LogicalResult KernelLowering::lowerWaitProduct(WaitProductOp op) {

@@ -177,6 +177,12 @@ private:
   mlir::Value count;        ///< of stages that the thread has filled, or read
 };
 
+/// The turns of a block beside a producer (Order.cpp): its warps wait for full ones, and pass them on as empty ones.
+struct OrderRing {
+  TileRing ring;
+  mlir::Value current; ///< of the producer: where the address of the count of its turn is; null while it has none
+};
+
 /// Reads 16 x 16 pieces of a tile with ldmatrix.x4, of eight rows and a chunk each. The hardware takes the two
 /// registers of a B operand as one aligned pair: in another order they are copied.
 class MatrixReader {
@@ -293,6 +299,15 @@ private:
   mlir::LogicalResult lowerClearRows(ClearRowsOp op);
   mlir::LogicalResult lowerCopyStatistics(CopyStatisticsOp op);
   mlir::LogicalResult lowerRelease(ReleaseOp op);
+  void takeTickets();
+  mlir::LogicalResult lowerAwaitOrder(AwaitOrderOp op);
+  mlir::LogicalResult lowerPassOrder(PassOrderOp op);
+  /// The producer's turn, by one of its threads; the consumers are done with it.
+  void passTurn();
+  mlir::LogicalResult lowerExchange(ExchangeOp op);
+  /// The place that was written last.
+  SharedTile getExchanged(const SharedTile &tile);
+  mlir::LogicalResult lowerAddRows(AddRowsOp op);
   mlir::LogicalResult lowerTakeTurn();
   mlir::LogicalResult lowerPassTurn(PassTurnOp op);
   /// The ops of a block in their order, with the loops and branches in it.
@@ -307,6 +322,8 @@ private:
   mlir::LogicalResult lowerInitState(InitStateOp op);
   mlir::LogicalResult lowerProduct(ProductOp op);
   mlir::LogicalResult lowerValues(ProductOp op, Products &products);
+  /// Of a tile of attn.exchange.
+  mlir::LogicalResult lowerExchanged(ProductOp op, Products &products);
   mlir::LogicalResult lowerWaitProduct(WaitProductOp op);
   mlir::LogicalResult lowerRescaleRows(RescaleRowsOp op);
   mlir::LogicalResult lowerRescaleAcc(RescaleAccOp op);
@@ -351,6 +368,8 @@ private:
   llvm::SmallVector<mlir::Operation *> loweredOps;
   mlir::scf::ForOp tileLoop;                    ///< of consumers, which the walk has not reached
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
+  std::optional<OrderRing> order;               ///< of blocks that add in turn, beside a producer
+  mlir::Value exchanges;                        ///< where the count of attn.exchange is; null where there is none
 };
 
 /// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null

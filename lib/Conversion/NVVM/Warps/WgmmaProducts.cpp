@@ -26,7 +26,7 @@ using namespace attn;
 using namespace attn::nvvm;
 
 /// Depth of one wgmma in elements, and rows of Q of its four warps.
-static constexpr int64_t kDepth = 16, kRows = 64;
+static constexpr int64_t kDepth = 16, kRows = 64, kElementBytes = 2;
 /// Chunks of a panel's row that one wgmma has of the depth.
 static constexpr int64_t kDepthChunks = 2;
 /// Rows of a panel after which its swizzle repeats.
@@ -118,6 +118,27 @@ public:
       Values operands(weights.slice(first, kWeightRegisters));
       operands.push_back(advance(values, first / kWeightRegisters * kDepth * value.layout.getPitch()));
       acc = multiply(acc, operands, /*accumulates=*/true, /*isTransposed=*/true);
+    }
+    commit();
+    return acc;
+  }
+
+  Values startExchanged(int64_t columns) override {
+    Value group = wb.divide(wb.warp, kRows / kFragmentRows), rows, half;
+    const SharedTileLayout &layout = value.layout;
+    if (query.layout.rows > kRows) {
+      rows = wb.multiply(group, kRows * query.layout.getPitch());
+    } else {
+      columns /= 2;
+      int64_t bytes = columns * kElementBytes;
+      half = wb.multiply(group, bytes == layout.getPitch() ? layout.getPanelBytes() : bytes);
+    }
+    Value factors = getDescriptor(query, rows, kChunkBytes), keys = getDescriptor(value, half, layout.getPanelBytes());
+    Values acc(columns / kBlockColumns * kFragmentElements, LLVM::UndefOp::create(wb.b, wb.loc, wb.b.getF32Type()));
+    fence();
+    for (int64_t row = 0; row < layout.rows; row += kDepth) {
+      Value a = advance(factors, getDepthOffset(query, row * kElementBytes / kChunkBytes));
+      acc = multiply(acc, {a, advance(keys, row * layout.getPitch())}, /*accumulates=*/row > 0, /*isTransposed=*/true);
     }
     commit();
     return acc;
