@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -232,42 +232,6 @@ def with_sums(call: _call.Call, saved: dict[str, Any], **traced: Any) -> dict[st
     return saved | {"max": row_max, "log_sum": log_sum}
 
 
-@overload
-def vjp(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    grad: Sequence[str] = ALWAYS,
-    return_lse: Literal[False] = False,
-    **options: Any,
-) -> tuple[TensorT, Pullback[TensorT]]: ...
-
-
-@overload
-def vjp(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    grad: Sequence[str] = ALWAYS,
-    return_lse: Literal[True],
-    **options: Any,
-) -> tuple[tuple[TensorT, TensorT], Pullback[TensorT]]: ...
-
-
-@overload
-def vjp(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    grad: Sequence[str] = ALWAYS,
-    return_lse: bool,
-    **options: Any,
-) -> tuple[Any, Pullback[TensorT]]: ...
-
-
 @_signatures.explains_options(OPTIONS)
 def vjp(
     q: TensorT, k: Tensor, v: Tensor, *, grad: Sequence[str] = ALWAYS, return_lse: bool = False, **options: Any
@@ -287,48 +251,6 @@ def vjp(
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
     return _vjp(api.sdpa, sdpa_backward, (q, k, v), (), grad, return_lse, options)
-
-
-@overload
-def varlen_vjp(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    grad: Sequence[str] = ALWAYS,
-    return_lse: Literal[False] = False,
-    **options: Any,
-) -> tuple[TensorT, Pullback[TensorT]]: ...
-
-
-@overload
-def varlen_vjp(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    grad: Sequence[str] = ALWAYS,
-    return_lse: Literal[True],
-    **options: Any,
-) -> tuple[tuple[TensorT, TensorT], Pullback[TensorT]]: ...
-
-
-@overload
-def varlen_vjp(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    grad: Sequence[str] = ALWAYS,
-    return_lse: bool,
-    **options: Any,
-) -> tuple[Any, Pullback[TensorT]]: ...
 
 
 @_signatures.explains_options(PACKED_OPTIONS)

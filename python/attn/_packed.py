@@ -2,123 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 
 from attn import _call, _checks, _cuda, _into, _origins, _problem, _signatures, _tensor, api
-from attn._options import Packed
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
 PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align", "q_origin", "k_origin"})
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: Literal[False] = False,
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Packed],
-) -> TensorT: ...
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: Literal[True],
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Packed],
-) -> tuple[TensorT, TensorT]: ...
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: Literal[True],
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    **options: Unpack[Packed],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: Literal[True],
-    return_log_sum: bool = False,
-    **options: Unpack[Packed],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: bool = False,
-    return_log_sum: Literal[True],
-    **options: Unpack[Packed],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: Literal[True],
-    **options: Unpack[Packed],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def varlen_sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Integers,
-    cu_seqlens_k: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: bool = False,
-    **options: Unpack[Packed],
-) -> TensorT | tuple[TensorT, ...]: ...
 
 
 @_signatures.explains_arguments

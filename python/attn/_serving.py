@@ -3,121 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 
 from attn import _call, _checks, _cuda, _into, _problem, _signatures, _tensor, api
-from attn._options import Paged
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: Literal[False] = False,
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Paged],
-) -> TensorT: ...
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: Literal[True],
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Paged],
-) -> tuple[TensorT, TensorT]: ...
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: Literal[True],
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    **options: Unpack[Paged],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: Literal[True],
-    return_log_sum: bool = False,
-    **options: Unpack[Paged],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: bool = False,
-    return_log_sum: Literal[True],
-    **options: Unpack[Paged],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: Literal[True],
-    **options: Unpack[Paged],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def paged_sdpa(
-    q: TensorT,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Integers,
-    *,
-    return_lse: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: bool = False,
-    **options: Unpack[Paged],
-) -> TensorT | tuple[TensorT, ...]: ...
 
 
 @_signatures.explains_arguments

@@ -7,134 +7,19 @@ import functools
 import numbers
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _call, _checks, _compile, _cuda, _into, _kernel, _library, _signatures, _tensor
 from attn._cache import MAX_KERNELS, KernelCache
-from attn._options import Dense
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
 Array = npt.NDArray[Any]
 
 kernels = KernelCache()
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: Literal[False] = False,
-    return_weights: Literal[False] = False,
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Dense],
-) -> TensorT: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: Literal[True],
-    return_weights: Literal[False] = False,
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, TensorT]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: Literal[True],
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: Literal[True],
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: Literal[True],
-    return_log_sum: bool = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: Literal[True],
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: Literal[True],
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: bool = False,
-    **options: Unpack[Dense],
-) -> TensorT | tuple[TensorT, ...]: ...
 
 
 @_signatures.explains_arguments
