@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _call, _checks, _cuda, _device, _kernel, _problem, _signatures, _tensor, _text, api
-from attn._cache import MAX_KERNELS
+from attn import _call, _checks, _cuda, _device, _kernel, _problem, _running, _signatures, _tensor, _text
+from attn._cache import plans
 from attn._types import Integers, Tensor, TensorT
 
 Array = npt.NDArray[Any]
@@ -86,7 +85,7 @@ def kv_append(
     element, pages = CACHE_TYPES[rows.dtype.name], None if table is None else table.shape
     text = _text.kv_append(old.shape, rows.shape, element, pages, page_layout, strided)
     inputs = [new, _call.as_i32(where)] if table is None else [new, _call.as_i32(where), _call.as_i32(table)]
-    return api.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)
+    return _running.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)
 
 
 def _append_slots(
@@ -129,12 +128,12 @@ def by_slots(
             f"{old.shape} of {old.dtype}"
         )
     views = (_tensor.is_view(old), _tensor.is_view(rows))
-    kernel = _append_kernel(target, old.dtype.name, old.shape[1:], heads, page_layout, views)
+    key = (target, old.dtype.name, old.shape[1:], heads, page_layout, views)
+    kernel = plans.get(key) or plans.keep(key, _append_kernel(*key))
     table = (slots // page).astype(np.int32)[:, None]
     return kernel, [rows[:, :, None], (slots % page).astype(np.int32), table], page
 
 
-@functools.lru_cache(maxsize=MAX_KERNELS)
 def _append_kernel(
     target: str, dtype: str, page: tuple[int, ...], heads: int, page_layout: str, views: tuple[bool, bool]
 ) -> _kernel.Kernel:
@@ -148,4 +147,4 @@ def _append_kernel(
     strided = [name for name, is_view in zip(("cache", "new"), views, strict=True) if is_view]
     new, table = (_problem.DYNAMIC, heads, 1, page[-1]), (_problem.DYNAMIC, 1)
     text = _text.kv_append((_problem.DYNAMIC, *page), new, CACHE_TYPES[dtype], table, page_layout, strided)
-    return api.compiled(text, target)
+    return _running.compiled(text, target)

@@ -1,4 +1,4 @@
-"""Kernels by problem: each compiled once, also where several threads ask for it at the same time."""
+"""Kernels by problem, each compiled once, also where several threads ask for it at the same time; plans by form."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from typing import Any
 
 from attn._kernel import Kernel
 
 # A long-running process that sees ever new lengths must not keep the code of all of them.
 MAX_KERNELS = 512
+MAX_PLANS = 2048  # forms of calls
 
 
 class _InterruptedElsewhereError(Exception):
@@ -86,3 +88,17 @@ class KernelCache:
         """Forgets all kernels; those that are running stay alive until they return."""
         with self._lock:
             self._kernels.clear()
+
+
+class Plans(OrderedDict[Hashable, Any]):
+    """What runs calls, by their forms and constants; that which was made first goes first."""
+
+    def keep(self, key: Hashable, made: Any) -> Any:
+        """What was made, from now on here."""
+        self[key] = made
+        while len(self) > MAX_PLANS:
+            self.popitem(last=False)
+        return made
+
+
+plans = Plans()

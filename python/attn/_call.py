@@ -48,6 +48,8 @@ class Call(NamedTuple):
             problem = dataclasses.replace(problem, strided=True)
         is_traced = isinstance(score_mod, _trace.Traced)  # as attn.torch and attn.jax have functions
         if problem.sizes.b == 0 or (dynamic is not None and _checks.flag("dynamic", dynamic)):
+            if dynamic and problem.paged:
+                _check_dynamic(problem)
             problem = problem.with_dynamic_sizes()  # no kernel is compiled for an empty batch alone
         elif dynamic is None:
             problem = _lengths.seen.serve(problem, self.target, score_mod.regions.form if is_traced else "")
@@ -140,3 +142,14 @@ def numbers_of(problem: _problem.Problem, others: list[Array]) -> list[Array]:
 def offsets(*alignments: Any) -> list[Any]:
     """The one alignment that is an array of offsets, if any."""
     return [x for x in alignments if x is not None and not isinstance(x, str)]
+
+
+def _check_dynamic(problem: _problem.Problem) -> None:
+    """Raises where arrays of a paged call have a size for each key, as a kernel for any number of pages has not."""
+    by_key = [name for name, x in (("a bias", problem.bias), ("a mask", problem.mask)) if x is not None and x[3] != 1]
+    by_key += ["k_scale and v_scale a token"] if problem.kv_scale == "token" else []
+    if by_key:
+        raise ValueError(
+            f"expected {by_key[0]} without dynamic=True: a kernel for any number of pages has no number of keys "
+            "for it; leave dynamic out"
+        )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _into, _kernel, _lse, _packed, _problem, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _into, _kernel, _lse, _packed, _problem, _running, _signatures, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
@@ -210,7 +210,7 @@ def _kernel_of(
     problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names, into=into, wide_result=is_wide)
     source, functions = call._replace(problem=problem, inputs=[*call.inputs, *results.values()]).traced(**traced)
     _check_names(names, options, functions.regions.names)
-    return api.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *functions.arrays, *results.values()]
+    return _running.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *functions.arrays, *results.values()]
 
 
 def _rows(call: _call.Call) -> tuple[int, ...]:
@@ -225,7 +225,7 @@ def with_sums(call: _call.Call, saved: dict[str, Any], **traced: Any) -> dict[st
     def forward() -> tuple[Any, Any]:
         problem = dataclasses.replace(call.problem, lse=False, weights=False, max=True, log_sum=True)
         source, functions = call._replace(problem=problem).traced(**traced)
-        row_max, log_sum = api.compiled(source, call.target).run([*call.inputs, *functions.arrays], None)[1:]
+        row_max, log_sum = _running.compiled(source, call.target).run([*call.inputs, *functions.arrays], None)[1:]
         return row_max, log_sum
 
     row_max, log_sum = _lse.with_sums(saved["max"], forward)

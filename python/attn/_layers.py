@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _lse, _problem, _signatures, _tensor, _text, api
+from attn import _checks, _cuda, _lse, _problem, _running, _signatures, _tensor, _text
 from attn._types import Tensor, TensorT
 
 Array = npt.NDArray[Any]
@@ -77,7 +77,7 @@ def multi_head(
     attributes |= _text.structure(problem.scale, problem.causal, window, problem.align, softcap)
     shapes = {name: array.shape for name, array in arrays.items()}
     text = _text.multi_head(shapes, (b, s, arrays["w_o"].shape[1]), dtype, attributes)
-    return api.compiled(text, target)(*named.values())
+    return _running.compiled(text, target)(*named.values())
 
 
 @_signatures.explains_arguments
@@ -120,7 +120,7 @@ def merge(
     if not tensors:
         _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
     text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=False)
-    out, lse = api.compiled(text, target)(*(tensors or arrays.values()))
+    out, lse = _running.compiled(text, target)(*(tensors or arrays.values()))
     return (out, lse) if tensors else (_tensor.like(out, out1), _tensor.like(lse, out1))
 
 
@@ -140,6 +140,6 @@ def _merge_terms(out1: Any, terms1: tuple[Any, Any], out2: Any, terms2: tuple[An
         if not name.startswith("out") and array.dtype != state:
             raise TypeError(f"expected {name} in {state}, found {array.dtype}")
     text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=True)
-    results = api.compiled(text, target)(*(tensors or arrays.values()))
+    results = _running.compiled(text, target)(*(tensors or arrays.values()))
     out, row_max, log_sum = results if tensors else [_tensor.like(x, out1) for x in results]
     return out, (row_max, log_sum)

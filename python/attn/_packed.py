@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _into, _origins, _problem, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _origins, _problem, _running, _signatures, _tensor
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
@@ -68,47 +68,24 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
-    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin}
-    returned: dict[str, Any] = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
-    returned, state = _into.of(into, returned | {"return_key_sums": return_key_sums}, sink, target)
-    if all(x is None for x in (sink, score_mod, mask_mod, k_scale, v_scale, *places.values())):
-        plain = {"scale": scale, "causal": causal, "align": align, "out_dtype": out_dtype, **returned, **words}
-        result = _run_plain(target, {"q": q, "k": k, "v": v}, cu_seqlens_q, cu_seqlens_k, dynamic, plain, state)
-        if result is not None:
-            return _into.result(into, result)
-    options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
-    options |= {"out_dtype": out_dtype, **returned, **places, **words}
-    call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
-    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return _into.result(into, api.compiled(source, target).run([*call.inputs, *traced.arrays], q, state))
+    return _running.run(PACKED, locals())
 
 
-def _run_plain(
-    target: str, named: dict[str, Any], rows: Any, keys: Any, dynamic: bool, plain: dict[str, Any], state: Any = None
-) -> Any:
-    """The results of a call of q, k, v and i32 prefix sums without other arrays; None where it is another one.
-
-    The checked entry tests what the prefix sums hold. Of a call that is refused, `packed` finds the error again.
-    """
-    if _cuda.is_target(target) or not all(_tensor.is_plain_i32(x) for x in (rows, keys)):
+def _forms(target: str, dynamic: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, **operands: Any) -> Any:
+    """Those of i32 prefix sums: the checked entry tests what they hold."""
+    sums = (cu_seqlens_q, cu_seqlens_k)
+    if _cuda.is_target(target) or not all(_tensor.is_plain_i32(x) for x in sums):
         return None
-    if _call.offsets(plain["causal"], plain["align"]) or hasattr(plain["scale"], "__dlpack__"):
-        return None  # a tensor of offsets may have a hash
-    try:
-        inputs, types = api.plain_inputs(target, named)
-        are_same = rows is keys or np.array_equal(rows, keys)
-        others = ((rows.size, keys.size), are_same)
-        kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
-        return kernel.run([*inputs, rows, keys], named["q"], state)
-    except (TypeError, ValueError):
-        return None
+    inputs, types = _running.forms(target, operands)
+    are_same = cu_seqlens_q is cu_seqlens_k or np.array_equal(cu_seqlens_q, cu_seqlens_k)
+    return [*inputs, *sums], types, (cu_seqlens_q.size, cu_seqlens_k.size, are_same)
 
 
-def _plain_call(arrays: list[Any], target: str, sums: tuple[int, int], are_same: bool, **options: Any) -> _call.Call:
+def _of_forms(arrays: list[Any], target: str, rows: int, keys: int, are_same: bool, **options: Any) -> _call.Call:
     """The call, of prefix sums of these sizes."""
     named: dict[str, Any] = dict(zip("qkv", arrays, strict=True))
     named |= {name: options.pop(name) for name in ("causal", "align")}
-    named |= {f"cu_seqlens_{x}": np.zeros(size, np.int32) for x, size in zip("qk", sums, strict=True)}
+    named |= {"cu_seqlens_q": np.zeros(rows, np.int32), "cu_seqlens_k": np.zeros(keys, np.int32)}
     problem, _, longest = prepare_packed(named, is_known=False, are_same=are_same, **options)
     return _call.Call(problem, longest, [], target)
 
@@ -126,6 +103,9 @@ def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target:
     arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))] if tensors is None else []
     inputs = [*arrays, *others] if tensors is None else [*tensors, *_call.numbers_of(problem, others)]
     return _call.Call(problem, longest, inputs, target, origins)
+
+
+PACKED = _running.Kind(("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), packed, _forms, _of_forms)
 
 
 def prepare_packed(

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn import _call, _checks, _cuda, _into, _problem, _signatures, _tensor, api
+from attn import _call, _checks, _cuda, _problem, _running, _signatures, _tensor
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
@@ -74,62 +74,31 @@ def paged_sdpa(
         none.
       TypeError, CompileError: as `sdpa`.
     """
-    returned: dict[str, Any] = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
-    returned, state = _into.of(into, returned | {"return_key_sums": return_key_sums}, sink, target)
-    arrays = (bias, mask, sink, q_lengths, score_mod, mask_mod, k_scale, v_scale)
-    if all(x is None for x in arrays) and not _cuda.is_target(target):
-        named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
-        plain = {"scale": scale, "causal": causal, "align": align, "out_dtype": out_dtype, **returned, **words}
-        result = _run_plain(target, named, (kv_lengths, cu_seqlens_q, block_table), page_layout, dynamic, plain, state)
-        if result is not None:
-            return _into.result(into, result)
-    options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
-    options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
-    options |= {"cu_seqlens_q": cu_seqlens_q, "out_dtype": out_dtype, **returned}
-    call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
-    if dynamic:
-        check_dynamic(call.problem)
-    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return _into.result(into, api.compiled(source, target).run([*call.inputs, *traced.arrays], q, state))
+    return _running.run(PAGED, locals())
 
 
-def _run_plain(
-    target: str,
-    named: dict[str, Any],
-    integers: tuple[Any, ...],
-    page_layout: str,
-    dynamic: bool,
-    plain: dict[str, Any],
-    state: tuple[Any, ...] | None = None,
+def _forms(
+    target: str, dynamic: Any, block_table: Any, kv_lengths: Any, cu_seqlens_q: Any, page_layout: str, **operands: Any
 ) -> Any:
-    """The results of a call of q, the caches and i32 lengths, sums and table, no other array; None where it is another.
-
-    The checked entry tests what the integers hold. Of a call that is refused, `paged` finds the error again.
-    """
-    if _call.offsets(plain["causal"], plain["align"]) or hasattr(plain["scale"], "__dlpack__"):
-        return None  # a tensor of offsets may have a hash
-    try:
-        inputs, types = api.plain_inputs(target, named)
-        lengths = [_tensor.as_array("an integer", x) for x in integers if x is not None]
-        if any(x.dtype != np.int32 for x in lengths):
-            return None
-        counts = [lengths[0].shape, None if integers[1] is None else lengths[1].shape, lengths[-1].shape]
-        if dynamic:
-            # One kernel for any number of sequences, rows and pages.
-            (q, *of_q), *caches = types
-            rows = (1, *q[1:]) if counts[1] is not None else (1, q[1], 1, q[3])
-            types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
-            counts = [(1,), None if counts[1] is None else (2,), (1, 1)]
-        others = (tuple(counts), page_layout)
-        kernel = api.plain_kernel(_plain_call, target, types, api.typed(**plain), dynamic, *others)
-        return kernel.run([*inputs, *lengths], named["q"], state)
-    except (TypeError, ValueError, IndexError):
+    """Those of i32 lengths, sums and table: the checked entry tests what they hold."""
+    if _cuda.is_target(target):
         return None
+    inputs, types = _running.forms(target, operands)
+    integers = [_tensor.as_array("an integer", x) for x in (kv_lengths, cu_seqlens_q, block_table) if x is not None]
+    if any(x.dtype != np.int32 for x in integers):
+        return None
+    has_sums = cu_seqlens_q is not None
+    counts = (integers[0].shape, integers[1].shape if has_sums else None, integers[-1].shape)
+    if dynamic:
+        # One kernel for any number of sequences, rows and pages.
+        (q, *of_q), *caches = types
+        rows = (1, *q[1:]) if has_sums else (1, q[1], 1, q[3])
+        types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
+        counts = ((1,), (2,) if has_sums else None, (1, 1))
+    return [*inputs, *integers], types, (counts, page_layout)
 
 
-def _plain_call(
-    arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, **options: Any
-) -> _call.Call:
+def _of_forms(arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, **options: Any) -> _call.Call:
     """The call, of lengths, prefix sums and a block table of these sizes; no array has a size for each key."""
     lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
     if sums is not None:
@@ -196,6 +165,11 @@ def paged(
     return _call.Call(problem, scores, [*inputs, *numbers], target)
 
 
+PAGED = _running.Kind(
+    ("q", "k_cache", "v_cache", "block_table", "kv_lengths", "cu_seqlens_q", "page_layout"), paged, _forms, _of_forms
+)
+
+
 def _prepare_step(
     q: Any, k: Any, v: Any, rows: Any, *, is_known: bool, **options: Any
 ) -> tuple[_problem.Problem, list[Any]]:
@@ -215,14 +189,3 @@ def _prepare_step(
     numbers = _call.numbers_of(problem, others)
     others[len(others) - len(numbers) : len(others) - len(numbers)] = [_call.as_i32(rows)]
     return dataclasses.replace(problem, layout="varlen", q_lengths=False), others
-
-
-def check_dynamic(problem: _problem.Problem) -> None:
-    """Raises where arrays of a paged call have a size for each key, as a kernel for any number of pages has not."""
-    by_key = [name for name, x in (("a bias", problem.bias), ("a mask", problem.mask)) if x is not None and x[3] != 1]
-    by_key += ["k_scale and v_scale a token"] if problem.kv_scale == "token" else []
-    if by_key:
-        raise ValueError(
-            f"expected {by_key[0]} without dynamic=True: a kernel for any number of pages has no number of keys "
-            "for it; leave dynamic out"
-        )

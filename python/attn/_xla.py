@@ -13,7 +13,7 @@ import jax.extend.core
 import jax.interpreters.mlir
 import numpy as np
 
-from attn import _call, _kernel, _library, _packed, _tensor, _trace, api
+from attn import _call, _kernel, _library, _packed, _running, _tensor, _trace
 
 TARGET = "attn_call"
 
@@ -141,7 +141,7 @@ def _compile(call: Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tupl
     has_offsets = "offset" in (problem.causal, problem.align)
     dynamic = False if problem.layout == "varlen" and has_offsets else None
     source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=dynamic)
-    kernel = api.compiled(source, "host", "sdpa_backward" if call.grad else None)
+    kernel = _running.compiled(source, "host", "sdpa_backward" if call.grad else None)
     name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()
     _library.load().attn_xla_register(name.encode(), kernel._module, kernel.name.encode())
     return kernel, name

@@ -16,7 +16,7 @@ import pytest
 
 import attn
 import clock
-from attn import _compile, _library, _problem, _tensor, api
+from attn import _cache, _compile, _library, _problem, _running, _tensor
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -167,9 +167,9 @@ def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
         time.sleep(0.05)
         return _compile.compile(line, target, name=name)
 
-    api.plain_kernel.cache_clear()
-    monkeypatch.setattr(api, "kernels", api.KernelCache())
-    monkeypatch.setattr(api, "_compile", types.SimpleNamespace(compile=slow))
+    _cache.plans.clear()
+    monkeypatch.setattr(_running, "kernels", _cache.KernelCache())
+    monkeypatch.setattr(_running, "_compile", types.SimpleNamespace(compile=slow))
     barrier = threading.Barrier(8)
 
     def call(_):
@@ -182,11 +182,11 @@ def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
     for result in results:
         np.testing.assert_array_equal(result, results[0])
     attn.sdpa(Q, K, V, causal="top_left")
-    assert len(compiled) == len(api.kernels) == 2
+    assert len(compiled) == len(_running.kernels) == 2
 
 
 def test_an_error_is_not_cached_and_the_least_recently_used_kernel_goes_first():
-    cache = api.KernelCache(size=2)
+    cache = _cache.KernelCache(size=2)
 
     def fail():
         raise attn.CompileError("no")
@@ -200,7 +200,7 @@ def test_an_error_is_not_cached_and_the_least_recently_used_kernel_goes_first():
 
 
 def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_makes():
-    cache, started, may_end = api.KernelCache(), threading.Event(), threading.Event()
+    cache, started, may_end = _cache.KernelCache(), threading.Event(), threading.Event()
     cache.get("made", lambda: 1)
 
     def make():

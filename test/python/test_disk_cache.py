@@ -94,7 +94,7 @@ def test_a_manifest_is_that_of_the_compiled_kernel(folder):
 
 def test_functions_that_are_traced_and_models_are_found_too(folder):
     for hits in (0, 1):
-        attn.api.kernels.clear()
+        attn._running.kernels.clear()
         attn.sdpa(Q, K, V, score_mod=lambda score, b, h, i, j: score * 2)
         assert (attn.cache_info().hits, attn.cache_info().misses) == (hits, 1)
 
