@@ -18,7 +18,8 @@ from attn import _call, _device, _gradients, _kernel, _plan, _running, _tensor
 from attn._cache import plans
 from attn._device import TorchDevice
 from attn.torch import _ops, _place
-from attn.torch._ops import CAPTURE, Call
+from attn.torch._ops import Call
+from attn.torch._record import CAPTURE
 
 Tensor = torch.Tensor
 _C = torch._C

@@ -301,11 +301,11 @@ class _Sharded(torch.autograd.Function):
 
 def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
     """out and lse of whole rows of this rank's heads."""
-    from attn.torch import _ops, _varlen
+    from attn.torch import _ops, _record, _varlen
 
     mask = plan.mask
     window = None if mask.left is mask.right is None else (mask.left, mask.right)
-    flat = _ops.flat_words(
+    flat = _record.flat_words(
         {"window": window, "softcap": plan.softcap, "chunk": plan.chunk, "prefix": mask.prefix or None}
     )
     causal = "top_left" if mask.is_causal else None
