@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _device, _lengths, _origins, _problem, _tensor, _trace
+from attn import _checks, _cuda, _device, _lengths, _origins, _problem, _tensor, _trace, _words
+from attn._problem import Given
 
 Array = npt.NDArray[Any]
-
-# The arguments beside q, k and v that may be arrays, in the order of kernels.
-ARRAYS = ("bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal", "align")
-ARRAYS += ("q_origin", "k_origin")
-PLACES = ("q_origin", "k_origin", "b_origin", "h_origin", "whole")  # of a part in its whole
 
 
 class Call(NamedTuple):
@@ -69,52 +65,53 @@ class Call(NamedTuple):
 
 def dense(q: Any, k: Any, v: Any, target: str, **options: Any) -> Call:
     """A call of `sdpa`, which has these options, but for functions."""
-    # In the order of the kernel: dense tensors, lengths, scales, offsets; numbers come after.
-    named = {"q": q, "k": k, "v": v} | {name: options.pop(name, None) for name in ARRAYS}
-    named, tensors = _cuda.split(target, named)
-    arrays = [_tensor.as_array(name, named.pop(name)) for name in "qkv"]
-    problem, others = prepare(*arrays, **named, **options)
+    arrays, options, tensors = split(target, {"q": q, "k": k, "v": v}, options)
+    given = Given(**options)
+    problem, others = prepare(*arrays, given)
     inputs = [*arrays, *others] if tensors is None else [*tensors, *numbers_of(problem, others)]
-    return Call(problem, problem.sizes.scores, inputs, target, origins_of(problem.sizes, named | options))
+    return Call(problem, problem.sizes.scores, inputs, target, origins_of(problem.sizes, given))
 
 
-def origins_of(sizes: _checks.Sizes, options: dict[str, Any]) -> _origins.Origins:
-    """The origins among the options of a call, which are checked already."""
-    dropout = options.get("dropout")
-    return _origins.of(sizes, None, {}, dropout=dropout, **{name: options.get(name) for name in PLACES})
+def split(
+    target: str, operands: dict[str, Any], options: dict[str, Any], **behind: Any
+) -> tuple[list[Array], dict[str, Any], list[Any] | None]:
+    """Operands as arrays of NumPy, or stand-ins for what is on a device; options with what is behind them; and tensors.
+
+    Tensors are all of a call on a device, in the order of its kernel: operands, options that are arrays, and `behind`.
+    """
+    named = operands | {name: options.get(name) for name in _words.ARRAYS} | behind
+    named, tensors = _cuda.split(target, named)
+    arrays = [_tensor.as_array(name, named.pop(name)) for name in operands]
+    for name in ("bias", "mask", "sink"):
+        named[name] = None if named[name] is None else _tensor.as_array(name, named[name])
+    return arrays, options | named, tensors
+
+
+def origins_of(sizes: _checks.Sizes, given: Given) -> _origins.Origins:
+    """The origins of a call, which are checked already."""
+    return _origins.of(sizes, None, {}, **given.places())
 
 
 def prepare(
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    bias: Any = None,
-    mask: Any = None,
-    sink: Any = None,
-    dropout: Any = None,
-    **structure: Any,
+    q: Array, k: Array, v: Array, given: Given, sums: tuple[Array, ...] = (), **packed: Any
 ) -> tuple[_problem.Problem, list[Array]]:
     """The problem of a call, and what its kernel takes after q, k, v, in order: tensors, then numbers.
 
-    `structure` is as in `_problem.of`.
+    `sums` are the prefix sums of packed sequences, and `packed` is as in `_problem.of`.
     """
-    named = {"bias": bias, "mask": mask, "sink": sink}
-    dense: dict[str, Any] = {name: _tensor.as_array(name, x) for name, x in named.items() if x is not None}
-    problem = _problem.of(q, k, v, **dense, dropout=dropout, **structure)
-    if sink is not None:
-        dense["sink"] = as_sink(dense["sink"], problem)
-    lengths = [x for x in (structure.get("q_lengths"), structure.get("kv_lengths")) if x is not None]
-    given = (structure.get("k_scale"), structure.get("v_scale"))
-    scales, _ = _problem.key_scales(problem.kv, *given, _problem.scale_shapes(problem.sizes, problem.paged))
-    starts = offsets(structure.get("causal"), structure.get("align"))
-    places = origins_of(problem.sizes, structure | {"dropout": dropout})
-    starts += [x for x in (places.q, places.k) if x is not None]
+    problem = _problem.of(q, k, v, given, **packed)
+    dense = [x for x in (given.bias, given.mask) if x is not None]
+    dense += [] if given.sink is None else [as_sink(given.sink, problem)]
+    lengths = [x for x in (given.q_lengths, given.kv_lengths) if x is not None]
+    shapes = _problem.scale_shapes(problem.sizes, given)
+    scales, _ = _problem.key_scales(problem.kv, given.k_scale, given.v_scale, shapes)
+    places = origins_of(problem.sizes, given)
+    starts = [*offsets(given.causal, given.align), *[x for x in (places.q, places.k) if x is not None], *sums]
     integers = [*map(as_i32, lengths), *scales, *map(as_i32, starts)]
-    words = [] if dropout is None else _checks.dropout(dropout)[1:]
+    words = [] if given.dropout is None else _checks.dropout(given.dropout)[1:]
     seeds = [np.asarray(word, np.uint64).view(np.int64) for word in words]
     seeds += [np.asarray(x, np.int64) for x in places.numbers]
-    return problem, [*dense.values(), *integers, *seeds, *as_scale(structure.get("scale"), problem)]
+    return problem, [*dense, *integers, *seeds, *as_scale(given.scale, problem)]
 
 
 def as_i32(value: Any) -> Array:

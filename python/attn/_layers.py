@@ -64,10 +64,8 @@ def multi_head(
     q, k, v = (
         np.broadcast_to(np.zeros((), arrays["x"].dtype), (b, s, arrays[w].shape[1])) for w in ("w_q", "w_k", "w_v")
     )
-    problem = _problem.of(
-        q, k, v, layout="bsd", heads=(query_heads, key_heads),
-        scale=scale, causal=causal, window=window, align=align, softcap=softcap,
-    )  # fmt: skip
+    words = {"scale": scale, "causal": causal, "window": window, "align": align, "softcap": softcap}
+    problem = _problem.of(q, k, v, _problem.Given(**words, layout="bsd", heads=(query_heads, key_heads)))
     if "offset" in (problem.causal, problem.align):
         raise ValueError('expected causal and align to be "top_left" or "bottom_right" here, found offsets')
     columns = problem.sizes.hq * problem.sizes.dv

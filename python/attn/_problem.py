@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _origins, _tensor, _words
-from attn._words import Words
 
 Array = npt.NDArray[Any]
 Alignment = str | Array | None
@@ -23,10 +22,38 @@ QUANTISED = ("int8", "fp8", "e5m2")
 DYNAMIC = -1  # a size that is known at run time only
 
 
-# Integers a batch index, in the order of problem lines.
-LISTS = ("q_lengths", "kv_lengths", "q_origin", "k_origin")
+PLACES = ("q_origin", "k_origin", "b_origin", "h_origin", "whole")  # of a part in its whole
 # What a kernel returns beside its output, in the order of its results.
 OUTPUTS = ("lse", "weights", "max", "log_sum", "key_sums")
+
+
+@dataclasses.dataclass(slots=True)
+class Given(_words.Given):
+    """What a call has beside q, k and v: rows of the table, and keywords that are none.
+
+    Attributes:
+      paged: as in `Problem`.
+      into: "state" where results are added to others.
+    """
+
+    layout: str = "bhsd"
+    heads: Any = None
+    paged: tuple[int, str, int] | None = None
+    out_dtype: Any = None
+    into: tuple[str, ...] = ()
+    return_lse: bool = False
+    return_weights: bool = False
+    return_max: bool = False
+    return_log_sum: bool = False
+    return_key_sums: bool = False
+
+    def words(self) -> dict[str, Any]:
+        """The words that are keywords by the table alone."""
+        return {name: getattr(self, name) for name in _words.FORMS}
+
+    def places(self) -> dict[str, Any]:
+        """Where a part begins in its whole, and the dropout that counts by it."""
+        return {name: getattr(self, name) for name in (*PLACES, "dropout")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,10 +115,9 @@ class Problem:
             "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
         }
         words += [f"{name}={value}" for name, value in values.items() if value is not None]
-        words += [name for name in ("sink", *LISTS) if getattr(self, name)]
+        words += [name for name in _words.PRESENT if getattr(self, name)]
         if self.dropout is not None:
             words.append(f"dropout={self.dropout!r}")
-        words += [name for name in ("b_origin", "h_origin", "whole") if getattr(self, name)]
         if self.has_scale:
             words.append("scale=?")
         if self.layout != "bhsd":
@@ -209,11 +235,13 @@ def is_widened_into(into: tuple[str, ...], dtype: str) -> bool:
     return bool(into) and dtype in ("bf16", "f16")
 
 
-def scale_shapes(sizes: _checks.Sizes, paged: tuple[int, str, int] | None = None) -> dict[str, _checks.Shape]:
-    """The shapes of k_scale and v_scale, by what has a scale; `paged` is as in `Problem`."""
-    shapes: dict[str, _checks.Shape] = {"head": (sizes.hkv,), "token": (sizes.b, sizes.hkv, sizes.sk)}
-    if paged is not None:
-        page, page_layout, pages = paged
+def scale_shapes(sizes: _checks.Sizes, given: Given) -> dict[str, _checks.Shape]:
+    """The shapes of k_scale and v_scale, by what has a scale."""
+    shapes: dict[str, _checks.Shape] = {"head": (sizes.hkv,)}
+    if given.layout != "varlen":
+        shapes["token"] = (sizes.b, sizes.hkv, sizes.sk)
+    if given.paged is not None:
+        page, page_layout, pages = given.paged
         of_page = (page, sizes.hkv) if page_layout == "nhd" else (sizes.hkv, page)
         shapes |= {"page": (pages, sizes.hkv), "slot": (pages, *of_page)}
     return shapes
@@ -245,85 +273,67 @@ def of(
     q: Array,
     k: Array,
     v: Array,
-    *,
-    scale: Any = None,
-    causal: Any = None,
-    align: Any = None,
-    bias: Array | None = None,
-    mask: Array | None = None,
-    sink: Array | None = None,
-    q_lengths: Any = None,
-    kv_lengths: Any = None,
-    dropout: Any = None,
-    layout: str = "bhsd",
-    heads: Any = None,
-    k_scale: Any = None,
-    v_scale: Any = None,
-    paged: tuple[int, str, int] | None = None,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: bool = False,
-    out_dtype: Any = None,
-    into: tuple[str, ...] = (),
-    q_origin: Any = None,
-    k_origin: Any = None,
-    b_origin: Any = None,
-    h_origin: Any = None,
-    whole: Any = None,
-    **words: Unpack[Words],
+    given: Given | None = None,
+    sizes: _checks.Sizes | None = None,
+    are_lengths_equal: bool | None = None,
 ) -> Problem:
     """The problem of a call, without its regions.
+
+    Args:
+      q, k, v: of the call, for their types and, where `sizes` are not there, shapes.
+      given: all else of the call.
+      sizes, are_lengths_equal: of packed sequences.
 
     Raises:
       TypeError: the element types are not one float type for all of q, k, v, bias, nor one that k and v may have
         beside it, or mask is not bool.
       ValueError: a shape, a length or another value is not as docs/Semantics.md says.
     """
-    dtype, kv = element_type(q, bias=bias), key_type(q, k, v)
-    if mask is not None and mask.dtype != np.bool_:
-        raise TypeError(f"expected mask to be bool, true = attend, found {mask.dtype}; an additive mask is a bias")
-    query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
-    named = (("q", q, query_heads), ("k", k, key_heads), ("v", v, key_heads))
-    sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named), layout=layout)
-    rows = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
-    keys = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
-    # Only a word that says no alignment asks, whether all alignments are one. Lengths on a device may be any.
-    is_known = not any(isinstance(x, _tensor.StandIn) for x in (q_lengths, kv_lengths))
-    same = _checks.placed(words) is None or (
-        is_known and bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
-    )
-    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin, "whole": whole}
-    _origins.of(sizes, causal if align is None else align, words, dropout=dropout, **places)
+    given = Given() if given is None else given
+    dtype, kv = element_type(q, bias=given.bias), key_type(q, k, v)
+    if given.mask is not None and given.mask.dtype != np.bool_:
+        raise TypeError(
+            f"expected mask to be bool, true = attend, found {given.mask.dtype}; an additive mask is a bias"
+        )
+    words = given.words()
+    if sizes is None:
+        heads, key_heads = _checks.heads(given.heads, _checks.layout(given.layout))
+        named = (("q", q, heads), ("k", k, key_heads), ("v", v, key_heads))
+        views = [_checks.head_major(name, x, given.layout, count) for name, x, count in named]
+        sizes = _checks.qkv(*[x.shape for x in views], layout=given.layout)
+    rows = _checks.lengths("q_lengths", given.q_lengths, sizes.b, sizes.sq)
+    keys = _checks.lengths("kv_lengths", given.kv_lengths, sizes.b, sizes.sk)
+    if are_lengths_equal is None:
+        # Only a word that says no alignment asks, whether all alignments are one. Lengths on a device may be any.
+        is_known = not any(isinstance(x, _tensor.StandIn) for x in (given.q_lengths, given.kv_lengths))
+        are_lengths_equal = _checks.placed(words) is None or (
+            is_known and bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
+        )
+    _origins.of(sizes, given.causal if given.align is None else given.align, words, **given.places())
+    returned = {name: _checks.flag(f"return_{name}", getattr(given, f"return_{name}")) for name in OUTPUTS}
     return Problem(
         sizes,
         dtype,
         kv=kv,
-        kv_scale=key_scales(kv, k_scale, v_scale, scale_shapes(sizes, paged))[1],
-        wide_result=has_wide_result(out_dtype, q) or is_widened_into(into, dtype),
-        into=into,
-        scale=own_scale(scale, sizes.d),
-        bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
-        mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),
-        sink=sink is not None and _checks.sink(sink, sizes.hq) is not None,
-        q_lengths=rows is not None,
-        kv_lengths=keys is not None,
-        dropout=None if dropout is None else _checks.dropout(dropout)[0],
-        has_scale=_tensor.as_scalar("scale", scale) is not None,
-        layout=layout,
-        paged=paged,
-        lse=_checks.flag("return_lse", return_lse),
-        weights=_checks.flag("return_weights", return_weights),
-        max=_checks.flag("return_max", return_max),
-        log_sum=_checks.flag("return_log_sum", return_log_sum),
-        key_sums=_checks.flag("return_key_sums", return_key_sums),
-        **{name: x is not None for name, x in places.items()},
-        **structure(causal, align, words, sizes.b, are_lengths_equal=same),
+        kv_scale=key_scales(kv, given.k_scale, given.v_scale, scale_shapes(sizes, given))[1],
+        wide_result=has_wide_result(given.out_dtype, q) or is_widened_into(given.into, dtype),
+        into=given.into,
+        scale=own_scale(given.scale, sizes.d),
+        bias=None if given.bias is None else _checks.broadcast("bias", given.bias.shape, sizes.scores),
+        mask=None if given.mask is None else _checks.broadcast("mask", given.mask.shape, sizes.scores),
+        dropout=None if given.dropout is None else _checks.dropout(given.dropout)[0],
+        has_scale=_tensor.as_scalar("scale", given.scale) is not None,
+        layout=given.layout,
+        paged=given.paged,
+        **returned,
+        **{name: getattr(given, name) is not None for name in _words.PRESENT},
+        **structure(given.causal, given.align, words, sizes.b, are_lengths_equal=are_lengths_equal),
     )
 
 
-def structure(causal: Any, align: Any, words: Words, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
+def structure(
+    causal: Any, align: Any, words: Mapping[str, Any], batch: int, *, are_lengths_equal: bool
+) -> dict[str, Any]:
     """The alignments and words of a problem, as its fields, checked as docs/Semantics.md says."""
     checked = _checks.words(words)
     _checks.placement(causal, align, words, are_lengths_equal=are_lengths_equal)

@@ -3,58 +3,93 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from attn import _call, _compile, _cuda, _into, _kernel, _tensor
+from attn import _call, _compile, _cuda, _into, _kernel, _tensor, _words
 from attn._cache import KernelCache, plans
 
 kernels = KernelCache()
 
 RETURNED = ("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums")
+WHERE = ("target", "dynamic")  # and how a call runs, which is no part of it
 # What is an argument of the kernel or a part of its code, where it is there: nothing is remembered by it.
-GIVEN = frozenset({*_call.ARRAYS, *_call.PLACES, "score_mod", "mask_mod", "dropout"}) - {"causal", "align"}
+GIVEN = frozenset({*_words.ARRAYS, *_words.PRESENT, "score_mod", "mask_mod", "dropout"}) - {"causal", "align"}
 
 
-class Kind(NamedTuple):
-    """A function of the package.
+class Kind:
+    """A function of the package."""
 
-    Attributes:
-      operands: the names of what each call has.
-      call: the call of these operands for a target, with these options.
-      forms: what the kernel takes of operands for a target, of any sizes or not; shapes and types of those that it
-        takes first, and whether they are views; and all else that the problem depends on. None for what is prepared
-        each time.
-      of_forms: the call of arrays without values, for a target, all else, and with options.
-    """
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: tuple[str, ...],
+        call: Callable[..., _call.Call],
+        forms: Callable[..., tuple[list[Any], tuple[Any, ...], tuple[Any, ...]] | None],
+        of_forms: Callable[..., _call.Call],
+    ) -> None:
+        """For calls of this function.
 
-    operands: tuple[str, ...]
-    call: Callable[..., _call.Call]
-    forms: Callable[..., tuple[list[Any], tuple[Any, ...], tuple[Any, ...]] | None]
-    of_forms: Callable[..., _call.Call]
+        Args:
+          function: it, whose other keywords are those of `_problem.Given`.
+          operands: the names of what each call has.
+          call: makes the call of operands for a target, with options.
+          forms: what the kernel takes of operands for a target, of any sizes or not; shapes and types of those that it
+            takes first, and whether they are views; and all else that the problem depends on. None for what is
+            prepared each time.
+          of_forms: makes the call of arrays without values, for a target, all else, and with options.
+        """
+        self.operands, self.call, self.forms, self.of_forms = operands, call, forms, of_forms
+        others = {*operands, *WHERE, *_words.FORMS}
+        self.options = [x for x in inspect.signature(function).parameters if x not in others]
+        self.constants = [x for x in self.options if x not in GIVEN]
+        self.get_constants = operator.itemgetter(*self.constants)
+        self.get_given = operator.itemgetter(*[x for x in self.options if x in GIVEN])
 
 
 def run(kind: Kind, given: dict[str, Any]) -> Any:
     """What a function of this kind returns that was called with these arguments."""
-    given |= given.pop("words")
-    operands = {name: given.pop(name) for name in kind.operands}
-    into, target, dynamic = given.pop("into"), given.pop("target"), given.pop("dynamic")
-    returned = {name: given.pop(name) for name in RETURNED if name in given}
-    returned, state = _into.of(into, returned, given["sink"], target)
-    given |= returned
-    constants = _constants(given)
-    if constants is not None:
+    operands = {name: given[name] for name in kind.operands}
+    into, target, dynamic, words, state = given["into"], given["target"], given["dynamic"], given["words"], None
+    if into is None:
+        given["into"] = ()
+    else:
+        returned, state = _into.of(into, {x: given[x] for x in RETURNED if x in given}, given["sink"], target)
+        given |= returned
+    if not [x for x in kind.get_given(given) if x is not None] and not _are_arrays(given):
+        # Of one type and value, since True is no number, though it has the hash of 1.
+        constants = (*kind.get_constants(given), *words.values())
         try:
             found = kind.forms(target, dynamic, **operands)
             if found is not None:
                 inputs, types, others = found
-                key = (kind.operands, target, types, others, constants, type(dynamic), dynamic)
-                kernel = plans.get(key) or plans.keep(key, _made(kind, *key[1:5], dynamic))
+                key = (kind, target, dynamic, types, others, constants, tuple(map(type, constants)), *words)
+                kernel = plans.get(key) or plans.keep(key, _made(kind, given, types, others))
                 return _into.result(into, kernel.run(inputs, operands["q"], state))
         except (TypeError, ValueError, IndexError):
             pass  # a constant is a list, which nothing can be remembered by; or an error, found again
-    kernel, inputs = prepared(kind.call, target=target, dynamic=dynamic, **operands, **given)
+    options = {name: given[name] for name in kind.options} | words
+    kernel, inputs = prepared(kind.call, target=target, dynamic=dynamic, **operands, **options)
     return _into.result(into, kernel.run(inputs, operands["q"], state))
+
+
+def _are_arrays(given: dict[str, Any]) -> bool:
+    """Whether there are offsets, which may have a hash, or a scale that is an argument of the kernel."""
+    causal, align = given["causal"], given["align"]
+    are_words = (causal is None or isinstance(causal, str)) and (align is None or isinstance(align, str))
+    return not are_words or hasattr(given["scale"], "__dlpack__")
+
+
+def _made(kind: Kind, given: dict[str, Any], types: tuple[Any, ...], others: tuple[Any, ...]) -> _kernel.Kernel:
+    """The kernel of calls without functions or arrays but those of these types and shapes."""
+    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
+    options = {name: given[name] for name in kind.constants} | given["words"]
+    call = kind.of_forms(arrays, given["target"], *others, **options)
+    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
+    source, _ = call._replace(problem=problem, inputs=[]).traced(None, None, dynamic=given["dynamic"])
+    return compiled(source, given["target"])
 
 
 def prepared(
@@ -70,38 +105,6 @@ def prepared(
     call = make(*operands, target=target, **options)
     source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return compiled(source, target), [*call.inputs, *traced.arrays]
-
-
-def _constants(given: dict[str, Any]) -> tuple[tuple[str, type, Any], ...] | None:
-    """Options as a key: of one type and value, since True is no number, though it has the hash of 1.
-
-    None where one is an argument of the kernel: a tuple or a tensor of offsets may have a hash, too.
-    """
-    found = []
-    for name, x in given.items():
-        if name not in GIVEN:
-            found.append((name, type(x), x))
-        elif x is not None:
-            return None
-    if _call.offsets(given["causal"], given["align"]) or hasattr(given["scale"], "__dlpack__"):
-        return None
-    return tuple(found)
-
-
-def _made(
-    kind: Kind,
-    target: str,
-    types: tuple[Any, ...],
-    others: tuple[Any, ...],
-    constants: tuple[tuple[str, type, Any], ...],
-    dynamic: bool | None,
-) -> _kernel.Kernel:
-    """The kernel of calls without functions or arrays but those of these types and shapes."""
-    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
-    call = kind.of_forms(arrays, target, *others, **{name: value for name, _, value in constants})
-    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
-    call = call._replace(problem=problem, inputs=[])
-    return compiled(call.traced(None, None, dynamic=dynamic)[0], target)
 
 
 def forms(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:

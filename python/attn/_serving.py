@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from attn import _call, _checks, _cuda, _problem, _running, _signatures, _tensor
+from attn._problem import Given
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
@@ -118,13 +119,13 @@ def paged(
     **options: Any,
 ) -> _call.Call:
     """A call of `paged_sdpa`, which has these options, but for functions."""
-    # In the order of the kernel, the block table last.
-    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, **{name: options.pop(name, None) for name in _call.ARRAYS}}
-    named |= {"kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "block_table": block_table}
-    named, tensors = _cuda.split(target, named)
-    arrays = {name: _tensor.as_array(name, named.pop(name)) for name in ("q", "k_cache", "v_cache")}
-    _problem.key_type(*arrays.values())
-    sums = named.pop("cu_seqlens_q")
+    integers = {"kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "block_table": block_table}
+    operands, options, tensors = _call.split(
+        target, {"q": q, "k_cache": k_cache, "v_cache": v_cache}, options, **integers
+    )
+    arrays = dict(zip(("q", "k_cache", "v_cache"), operands, strict=True))
+    _problem.key_type(*operands)
+    sums, table = options.pop("cu_seqlens_q"), options.pop("block_table")
     for name, array in arrays.items():
         rank = 3 if name == "q" and sums is not None else 4
         if array.ndim != rank:
@@ -142,8 +143,8 @@ def paged(
     if sums is not None:
         rows = _checks.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
     batch = arrays["q"].shape[0] if rows is None else rows.size - 1
-    table = _checks.block_table_form(named.pop("block_table"), batch)
-    lengths = _checks.lengths("kv_lengths", named.pop("kv_lengths"), batch, table.shape[1] * page)
+    table = _checks.block_table_form(table, batch)
+    lengths = _checks.lengths("kv_lengths", options.pop("kv_lengths"), batch, table.shape[1] * page)
     if lengths is None:
         raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
     table = _checks.block_table(table, lengths, page, pages)
@@ -152,40 +153,37 @@ def paged(
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))
         for x in (arrays["k_cache"], arrays["v_cache"])
     )
-    named |= {"kv_lengths": lengths, "paged": (page, page_layout, pages), **options}
+    given = Given(**options, kv_lengths=lengths, paged=(page, page_layout, pages))
     if rows is None:
-        problem, others = _call.prepare(arrays["q"], k, v, **named)
+        problem, others = _call.prepare(arrays["q"], k, v, given)
         longest = problem.sizes.sq
     else:
-        problem, others = _prepare_step(arrays["q"], k, v, rows, is_known=tensors is None, **named)
+        problem, others = _prepare_step(arrays["q"], k, v, rows, given, is_known=tensors is None)
         longest = int(np.diff(rows).max()) if tensors is None else problem.sizes.sq
     numbers = _call.numbers_of(problem, others)
-    inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], _call.as_i32(table)]
+    inputs = tensors or [*operands, *others[: len(others) - len(numbers)], _call.as_i32(table)]
     scores = problem.sizes._replace(sq=longest).scores
     return _call.Call(problem, scores, [*inputs, *numbers], target)
 
 
-PAGED = _running.Kind(
-    ("q", "k_cache", "v_cache", "block_table", "kv_lengths", "cu_seqlens_q", "page_layout"), paged, _forms, _of_forms
-)
+OPERANDS = ("q", "k_cache", "v_cache", "block_table", "kv_lengths", "cu_seqlens_q", "page_layout")
+PAGED = _running.Kind(paged_sdpa, OPERANDS, paged, _forms, _of_forms)
 
 
 def _prepare_step(
-    q: Any, k: Any, v: Any, rows: Any, *, is_known: bool, **options: Any
+    q: Any, k: Any, v: Any, rows: Any, given: Given, *, is_known: bool
 ) -> tuple[_problem.Problem, list[Any]]:
     """The problem of packed queries on k and v (B, Hkv, Sk, …), and what its kernel takes after q, k, v."""
     for name in ("bias", "mask", "q_lengths"):
-        if options.pop(name) is not None:
+        if getattr(given, name) is not None:
             raise ValueError(
                 f"expected no {name} beside cu_seqlens_q, whose sequences have scores of different sizes; leave it out"
                 + ("" if name == "q_lengths" else ", or write mask_mod or score_mod")
             )
     # As if each sequence had room for all rows: a stand-in for the shape alone.
     dense = np.broadcast_to(np.zeros((), q.dtype), (rows.size - 1, q.shape[1], q.shape[0], q.shape[2]))
-    lengths = np.diff(rows) if is_known else None  # for alignments, which are one where all lengths are
-    problem, others = _call.prepare(dense, k, v, q_lengths=lengths, **options)
+    given.q_lengths = np.diff(rows) if is_known else None  # for alignments, which are one where all lengths are
+    problem, others = _call.prepare(dense, k, v, given, (rows,))
     if is_known:
         del others[int(problem.sink)]
-    numbers = _call.numbers_of(problem, others)
-    others[len(others) - len(numbers) : len(others) - len(numbers)] = [_call.as_i32(rows)]
     return dataclasses.replace(problem, layout="varlen", q_lengths=False), others

@@ -13,7 +13,7 @@ import jax.extend.core
 import jax.interpreters.mlir
 import numpy as np
 
-from attn import _call, _kernel, _library, _packed, _running, _tensor, _trace
+from attn import _call, _kernel, _library, _packed, _problem, _running, _tensor, _trace
 
 TARGET = "attn_call"
 
@@ -127,12 +127,13 @@ def _compile(call: Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tupl
     if scale is not None:
         options["scale"] = scale
     returned = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), not call.grad)
+    q, k, v = (named.pop(name) for name in "qkv")
     if "cu_seqlens_q" in named:
-        named |= {name: options.pop(name, None) for name in ("causal", "align")}
-        problem, _, scores = _packed.prepare_packed(named, **options, **returned, is_known=False)
+        sums, are_same = ([named.pop(name) for name in ("cu_seqlens_q", "cu_seqlens_k")], options.pop("are_same"))
+        given = _problem.Given(**named, **options, **returned, layout="varlen")
+        problem, _, scores = _packed.prepare(q, k, v, *sums, given, is_known=False, are_same=are_same)
     else:
-        q, k, v = (named.pop(name) for name in "qkv")
-        problem, _ = _call.prepare(q, k, v, **named, **options, **returned)
+        problem, _ = _call.prepare(q, k, v, _problem.Given(**named, **options, **returned))
         scores = problem.sizes.scores
     if call.grad:
         problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)

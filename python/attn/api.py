@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from attn import _call, _checks, _library, _running, _signatures
+from attn._problem import Given
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn._words import Words
 
@@ -125,11 +126,11 @@ def _forms(target: str, dynamic: Any, **operands: Any) -> tuple[list[Any], tuple
 
 
 def _of_forms(arrays: list[Any], target: str, **options: Any) -> _call.Call:
-    problem, _ = _call.prepare(*arrays, **options)
+    problem, _ = _call.prepare(*arrays, Given(**options))
     return _call.Call(problem, problem.sizes.scores, [], target)
 
 
-DENSE = _running.Kind(("q", "k", "v"), _call.dense, _forms, _of_forms)
+DENSE = _running.Kind(sdpa, ("q", "k", "v"), _call.dense, _forms, _of_forms)
 
 
 def targets() -> list[str]:

@@ -17,6 +17,7 @@ import pytest
 import attn
 import clock
 from attn import _cache, _compile, _library, _problem, _running, _tensor
+from attn._problem import Given
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -32,21 +33,22 @@ def test_problem_line_has_every_feature():
     options |= dict(
         mask=np.ones((1, 1, 113, 203), bool), return_lse=True, window=(127, None), align=None, layout="bhsd"
     )
-    line = _problem.of(q, k, v, **options).line()
+    line = _problem.of(q, k, v, Given(**options)).line()
     assert line == (
         "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 scale=0.1 causal=bottom_right window=127, softcap=30.0 "
         "bias=1,8,113,203 mask=1,1,113,203 out=lse"
     )
     options["mask"] = np.ones((2, 8, 113, 203), bool)
-    assert "mask=bool" in _problem.of(q, k, v, **options).line()
+    assert "mask=bool" in _problem.of(q, k, v, Given(**options)).line()
 
 
 def test_problem_line_has_every_structural_feature():
     q, k, v = draw(Shape(5, 7, 16, 8, b=2, hq=4, hkv=2))
-    line = _problem.of(
-        q, k, v, sink=np.zeros(4), q_lengths=[5, 3], kv_lengths=[7, 0], causal=np.array([1, -1]), window=(None, 2),
+    given = Given(
+        sink=np.zeros(4), q_lengths=[5, 3], kv_lengths=[7, 0], causal=np.array([1, -1]), window=(None, 2),
         dropout=(0.25, 1, 2), return_weights=True, return_lse=True,
-    ).line()  # fmt: skip
+    )  # fmt: skip
+    line = _problem.of(q, k, v, given).line()
     assert line == (
         "b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=offset window=,2 sink q_lengths kv_lengths dropout=0.25 out=lse,weights"
     )
@@ -54,11 +56,11 @@ def test_problem_line_has_every_structural_feature():
 
 def test_problem_lines_of_layouts_and_dynamic_sizes():
     q, k, v = (x.swapaxes(1, 2).reshape(2, x.shape[2], -1) for x in draw(SMALL, np.float64))
-    problem = _problem.of(q, k, v, layout="bsd", heads=(4, 2), mask=np.ones((1, 4, 1, 7), bool))
+    problem = _problem.of(q, k, v, Given(layout="bsd", heads=(4, 2), mask=np.ones((1, 4, 1, 7), bool)))
     assert problem.line() == "b2 hq4 hkv2 sq5 sk7 d16 dv8 f64 mask=1,4,1,7 layout=bsd"
     assert problem.with_dynamic_sizes().line() == "b? hq4 hkv2 sq? sk? d16 dv8 f64 mask=1,4,1,? layout=bsd"
     q, k, v = draw(Shape(7, 7, 16, 8, b=2, hq=4, hkv=4))
-    problem = _problem.of(q, k, v, window=(2, 0), bias=np.zeros((2, 1, 7, 7), "f4")).with_dynamic_sizes()
+    problem = _problem.of(q, k, v, Given(window=(2, 0), bias=np.zeros((2, 1, 7, 7), "f4"))).with_dynamic_sizes()
     assert problem.line() == "b? hq? hkv? sq? sk? d16 dv8 f32 window=2,0 align=top_left bias=?,1,?,?"
 
 

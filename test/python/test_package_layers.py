@@ -10,7 +10,7 @@ import attn
 PACKAGE = Path(attn.__file__).parent
 REFERENCE = PACKAGE / "reference"
 # What both may use: shapes and keywords of a call, what functions capture, and how these compute.
-SHARED = {"_capture", "_checks", "_origins", "_signatures", "_tensor", "_types", "_wide", "reference"}
+SHARED = {"_capture", "_checks", "_origins", "_signatures", "_tensor", "_types", "_wide", "_words", "reference"}
 
 
 def imports(file):

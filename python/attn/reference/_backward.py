@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _capture, _checks, _signatures
+from attn._words import Given
 from attn.reference import _chain, _dual, _forward
 from attn.reference._chain import apply
 from attn.reference._chain_backward import (
@@ -35,7 +36,7 @@ GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
 LARGE_LSE = 2.0**8
 LSE_ROUNDING = 2.0**-22
 # What stands behind **options.
-KEYWORDS = tuple(_forward.steps.__kwdefaults__)
+KEYWORDS = _forward.KEYWORDS
 
 
 def sdpa_backward(
@@ -93,9 +94,8 @@ def sdpa_backward(
         return np.where(rows, of_shape(name, x, (*sizes.scores[:3], sizes.dv)), 0.0)
 
     z = np.ones(sizes.scores)
-    places = [options.get(x) for x in ("causal", "align")]
-    firsts = [options.get(x) for x in ("q_origin", "k_origin", "b_origin", "h_origin")]
-    origins = _forward.origins(sizes, *places, dropout, whole, *firsts)
+    given = {name: options[name] for name in Given.__dataclass_fields__ if name in options}
+    origins = _forward.origins(sizes, Given(**given, dropout=dropout, whole=whole))
     if dropout is not None:
         z = _chain.dropout(z, *_checks.dropout(dropout), _forward.dropout_index(sizes, origins))
     row_max, log_sum = _terms(at, lse)

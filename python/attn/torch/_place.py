@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from attn import _device, _tensor
+from attn import _device, _tensor, _words
 from attn._device import TorchDevice
 
 # Tensors of a call that the host reads: seed and offset of dropout.
@@ -56,7 +56,7 @@ def options(tensors: dict[str, torch.Tensor], given: dict[str, Any]) -> dict[str
             "weights; leave it out, or run the attention outside of the graph"
         )
     made["target"] = device.target
-    for name in ("q_lengths", "kv_lengths", "causal", "align", "q_origin", "k_origin"):
+    for name in _words.PER_BATCH:
         if isinstance(made.get(name), torch.Tensor):
             made[name] = made[name].to(torch.int32)
     if "sink" in made:
