@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/_words.py from Words.def,
-# python/attn/_others.py from OtherWords.def, python/attn/__init__.pyi and docs/Python.md from the functions, and the tables of docs/Performance.md
+# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/words/_words.py from Words.def,
+# python/attn/words/_others.py from OtherWords.def, python/attn/__init__.pyi and docs/Python.md from the functions, and the tables of docs/Performance.md
 # and README.md from benchmarks/results, and a table of contents into each long page of docs; with --check compares them
 # instead, and follows the links of all pages (a test does).
 set -euo pipefail
@@ -56,9 +56,9 @@ update() {
   fi
 }
 python3 scripts/python-words.py >"$folder/_words.py"
-update python/attn/_words.py "$folder/_words.py"
+update python/attn/words/_words.py "$folder/_words.py"
 python3 scripts/python-words.py --others >"$folder/_others.py"
-update python/attn/_others.py "$folder/_others.py"
+update python/attn/words/_others.py "$folder/_others.py"
 python3 scripts/python-stub.py >"$folder/__init__.pyi"
 update python/attn/__init__.pyi "$folder/__init__.pyi"
 python3 scripts/python-docs.py >"$folder/Python.md"

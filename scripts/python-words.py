@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints python/attn/_words.py: the rows of Words.def that are keywords of Python without code of their own there.
+"""Prints python/attn/words/_words.py: rows of Words.def that are keywords of Python without code of their own there.
 
-With --others, python/attn/_others.py: what is written for keywords of other systems, by OtherWords.def.
+With --others, python/attn/words/_others.py: what is written for keywords of other systems, by OtherWords.def.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "include/attn/Support"
-# What Python takes for each form, and the checks of attn._checks.
+# What Python takes for each form, and the checks of attn.call._checks.
 TYPES = {"Bounds": "tuple[int | None, int | None] | None", "Integer": "int | None", "Positive": "float | None"}
 
 

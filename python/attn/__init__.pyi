@@ -4,23 +4,24 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
-from attn._gradients import Pullback
-from attn._types import *
-from attn._words import Words
-from attn import _library, functions, plot, reference
-from attn._append import kv_append
-from attn._capture import capture
-from attn._compile import compile
-from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
-from attn._gradients import sdpa_backward, varlen_sdpa_backward
-from attn._kernel import Kernel
-from attn._layers import merge, multi_head
-from attn._onnx import from_onnx
-from attn._static import Library, load_library
-from attn._torch_export import from_torch
+from attn.call._gradients import Pullback
+from attn.words._types import *
+from attn.words._words import Words
+from attn import functions, plot, reference
 from attn.api import get_include, get_num_threads, set_num_threads, targets
+from attn.call._append import kv_append
+from attn.call._gradients import sdpa_backward, varlen_sdpa_backward
+from attn.call._layers import merge, multi_head
 from attn.errors import CompileError
 from attn.functions import *
+from attn.kernel import _library
+from attn.kernel._compile import compile
+from attn.kernel._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
+from attn.kernel._kernel import Kernel
+from attn.kernel._onnx import from_onnx
+from attn.kernel._static import Library, load_library
+from attn.kernel._torch_export import from_torch
+from attn.trace._capture import capture
 __version__ = '0.1.0'
 __all__ = ['CacheInfo', 'CompileError', 'Kernel', 'Library', 'cache_info', 'capture', 'clear_cache', 'compile', 'from_onnx', 'from_torch', 'functions', 'get_include', 'get_num_threads', 'kv_append', 'load_library', 'merge', 'multi_head', 'paged_sdpa', 'plot', 'reference', 'sdpa', 'sdpa_backward', 'set_cache', 'set_num_threads', 'targets', 'varlen_sdpa', 'varlen_sdpa_backward', 'varlen_vjp', 'vjp', *functions.__all__]
 class Sdpa(Words, total=False):

@@ -6,10 +6,12 @@ import numbers
 from pathlib import Path
 from typing import Any, Unpack
 
-from attn import _call, _checks, _library, _running, _signatures
-from attn._problem import Given
-from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
-from attn._words import Words
+from attn.call import _call, _checks, _running
+from attn.call._problem import Given
+from attn.kernel import _library
+from attn.words import _signatures
+from attn.words._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
+from attn.words._words import Words
 
 
 @_signatures.explains_arguments

@@ -14,8 +14,8 @@ from emulated_cuda import EmulatedDevice, is_built
 
 import attn
 import attn.torch as at
-from attn import _device
-from attn._cache import plans
+from attn.kernel import _device
+from attn.kernel._cache import plans
 from attn.torch import _eager
 
 pytestmark = pytest.mark.skipif(not is_built, reason="the emulated driver is not built")

@@ -13,8 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import attn.torch as at
-from attn import _cache
-from attn._cache import plans
+from attn.kernel import _cache
+from attn.kernel._cache import plans
 from attn.torch import _eager, _functions, _ops
 
 SHAPE = (2, 2, 9, 16)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import attn.torch as at
-from attn import _gradients
+from attn.call import _gradients
 from attn.torch import _ops
 from attn.torch._ops import Call, sdpa, sdpa_backward
 

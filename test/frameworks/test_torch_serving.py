@@ -7,7 +7,7 @@ import torch
 import attn
 import attn.torch as at
 from attn import reference
-from attn._cache import plans
+from attn.kernel._cache import plans
 from attn.torch import _regions, _serving, _steps
 from attn.torch._serving import _append, _operator
 

@@ -16,8 +16,9 @@ import pytest
 
 import attn
 import clock
-from attn import _cache, _compile, _library, _problem, _running, _tensor
-from attn._problem import Given
+from attn.call import _problem, _running
+from attn.call._problem import Given
+from attn.kernel import _cache, _compile, _library, _tensor
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)

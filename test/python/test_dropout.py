@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _running, reference
+from attn import reference
+from attn.call import _running
 from helpers import NARROW, TYPES, Shape, check, draw
 
 SHAPE = Shape(33, 45, 16, 45, b=2, hq=4, hkv=2)

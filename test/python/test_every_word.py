@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _words
+from attn.words import _words
 from helpers import assert_close
 from paths import ATTNC
 

@@ -3,7 +3,7 @@
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from attn import _call
+from attn.call import _call
 from features import FEATURES, make
 from helpers import TYPES, Shape, check
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _running
+from attn.call import _running
 from helpers import TYPES, Shape, check, draw, in_child
 
 SHAPE = Shape(113, 203, 32, 24, b=2, hq=4, hkv=2)

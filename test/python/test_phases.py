@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _problem
+from attn.call import _problem
 from chain_ir import chain
 from helpers import Shape, assert_close, draw
 from paths import ATTNC, attnc

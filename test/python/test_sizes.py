@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _running
+from attn.call import _running
 from helpers import DTYPES, Shape, check, draw
 
 SHAPES = [

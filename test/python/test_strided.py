@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _running, _tensor
+from attn.call import _running
+from attn.kernel import _tensor
 
 RNG = np.random.default_rng(7)
 

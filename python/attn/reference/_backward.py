@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks, _signatures
-from attn._words import Given
+from attn.call import _checks
 from attn.reference import _chain, _dual, _forward
 from attn.reference._chain import apply
 from attn.reference._chain_backward import (
@@ -26,6 +25,9 @@ from attn.reference._chain_backward import (
     softcap_backward,
 )
 from attn.reference._dual import times
+from attn.trace import _capture
+from attn.words import _signatures
+from attn.words._words import Given
 
 Array = npt.NDArray[Any]
 

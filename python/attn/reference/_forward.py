@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks, _origins, _signatures, _tensor, _words
-from attn._types import Alignment, Integers, MaskMod, ScoreMod
-from attn._words import Given
+from attn.call import _checks, _origins
+from attn.kernel import _tensor
 from attn.reference import _chain
 from attn.reference._chain import apply, scores, softmax_terms
+from attn.trace import _capture
+from attn.words import _signatures, _words
+from attn.words._types import Alignment, Integers, MaskMod, ScoreMod
+from attn.words._words import Given
 
 Array = npt.NDArray[Any]
 

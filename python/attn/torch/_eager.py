@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd import forward_ad
 
-from attn import _call, _device, _gradients, _kernel, _plan, _running, _tensor
-from attn._cache import plans
-from attn._device import TorchDevice
+from attn.call import _call, _gradients, _running
+from attn.kernel import _device, _kernel, _plan, _tensor
+from attn.kernel._cache import plans
+from attn.kernel._device import TorchDevice
 from attn.torch import _ops, _place
 from attn.torch._ops import Call
 from attn.torch._record import CAPTURE

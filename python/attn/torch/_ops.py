@@ -15,8 +15,8 @@ from torch._library.autograd import make_autograd_impl
 from torch.utils import _pytree as pytree
 
 import attn
-from attn import _words
 from attn.torch import _context, _place, _record
+from attn.words import _words
 
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
 DIFFERENTIABLE = ("q", "k", "v", "bias", "sink")

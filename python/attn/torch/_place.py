@@ -1,6 +1,6 @@
 """Where a call of `attn::sdpa` runs: on the CPU, or on one CUDA device.
 
-What asks PyTorch about devices is `attn._device.TorchDevice`.
+What asks PyTorch about devices is `attn.kernel._device.TorchDevice`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from attn import _device, _tensor, _words
-from attn._device import TorchDevice
+from attn.kernel import _device, _tensor
+from attn.kernel._device import TorchDevice
+from attn.words import _words
 
 # Tensors of a call that the host reads: seed and offset of dropout.
 ON_HOST = ("seeds",)

@@ -11,7 +11,8 @@ from typing import Any, get_type_hints
 
 import torch
 
-from attn import _trace, _words
+from attn.trace import _trace
+from attn.words import _words
 
 Tensor = torch.Tensor
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}

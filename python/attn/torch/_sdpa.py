@@ -6,8 +6,6 @@ from typing import Any, Unpack
 
 import torch
 
-from attn import _signatures, _words
-from attn._words import Words
 from attn.torch import (
     _broadcast,
     _causal_bias,
@@ -22,6 +20,8 @@ from attn.torch import (
 )
 from attn.torch._ops import Call
 from attn.torch.parallel import _active
+from attn.words import _signatures, _words
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 NO_WORDS = (None,) * len(_words.FORMS)

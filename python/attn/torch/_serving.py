@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn import _signatures
-from attn._types import MaskMod, ScoreMod
-from attn._words import Words
 from attn.torch import _context, _ops, _place, _record, _regions, _steps
+from attn.words import _signatures
+from attn.words._types import MaskMod, ScoreMod
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 

@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
-from attn import _append, _checks, _device, _kernel, _plan, _running, _serving, _tensor
-from attn._cache import plans
+from attn.call import _append, _checks, _running, _serving
 from attn.errors import CompileError
+from attn.kernel import _device, _kernel, _plan, _tensor
+from attn.kernel._cache import plans
 from attn.torch import _eager
 
 Tensor = torch.Tensor

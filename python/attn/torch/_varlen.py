@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn import _signatures
-from attn._words import Words
 from attn.torch import _batches, _context, _ops, _place, _record
 from attn.torch._ops import Results
 from attn.torch.parallel import _active
+from attn.words import _signatures
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from attn import _checks, _signatures, _words
-from attn._words import Words
+from attn.call import _checks
 from attn.torch import _context
 from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _positions, _ulysses
 from attn.torch.parallel._group import Group
 from attn.torch.parallel._layout import Layout, Mask
+from attn.words import _signatures, _words
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 METHODS = ("allgather", "ring", "ulysses")
