@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/words/_words.py from Words.def,
-# python/attn/words/_others.py from OtherWords.def, python/attn/__init__.pyi and docs/Python.md from the functions, and the tables of docs/Performance.md
-# and README.md from benchmarks/results, and a table of contents into each long page of docs; with --check compares them
-# instead, and follows the links of all pages (a test does).
+# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files; in python/attn words/_words.py from
+# Words.def, words/_others.py from OtherWords.def, and __init__.pyi from the functions; docs/Python.md from these, too;
+# the tables of docs/Performance.md and README.md from benchmarks/results; and a table of contents into each long page
+# of docs. With --check compares them instead, and follows the links of all pages (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
