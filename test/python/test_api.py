@@ -401,3 +401,11 @@ def test_offsets_with_a_hash_are_arrays_still(option):
 def test_flags_of_compile_are_flags(option):
     with pytest.raises(TypeError, match=f"expected {option} to be True or False, found 'no'"):
         attn.compile("sq4 d8", **{option: "no"})
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(dict(dynamic=True), dict(dynamic=1)), (dict(scale=1), dict(scale=True))])
+def test_a_call_is_remembered_by_types_too(right, wrong):
+    """True has the hash of 1."""
+    attn.sdpa(Q, K, V, **right)
+    with pytest.raises(TypeError, match=r"expected (dynamic|scale) to be"):
+        attn.sdpa(Q, K, V, **wrong)

@@ -29,11 +29,6 @@ class Origins(NamedTuple):
     whole: tuple[int, int, int] | None = None
 
     @property
-    def are_given(self) -> bool:
-        """Whether one of them is there."""
-        return any(x is not None for x in self)
-
-    @property
     def numbers(self) -> list[int]:
         """Those that are numbers, in the order of kernels."""
         return [x for x in (self.b, self.h, *(self.whole or ())) if x is not None]

@@ -62,12 +62,12 @@ def run(kind: Kind, given: dict[str, Any]) -> Any:
         given |= returned
     if not [x for x in kind.get_given(given) if x is not None] and not _are_arrays(given):
         # Of one type and value, since True is no number, though it has the hash of 1.
-        constants = (*kind.get_constants(given), *words.values())
+        constants = (dynamic, *kind.get_constants(given), *words.values())
         try:
             found = kind.forms(target, dynamic, **operands)
             if found is not None:
                 inputs, types, others = found
-                key = (kind, target, dynamic, types, others, constants, tuple(map(type, constants)), *words)
+                key = (kind, target, types, others, constants, tuple(map(type, constants)), *words)
                 kernel = plans.get(key) or plans.keep(key, _made(kind, given, types, others))
                 return _into.result(into, kernel.run(inputs, operands["q"], state))
         except (TypeError, ValueError, IndexError):
