@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import attn
-from attn import _tensor
+from attn.kernel import _tensor
 
 LENGTHS = 200
 CALLS, ROUNDS = LENGTHS, 90  # short rounds: some are not interrupted

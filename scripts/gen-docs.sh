@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/_words.py from Words.def,
-# python/attn/_others.py from OtherWords.def, docs/Python.md from the docstrings, and the tables of docs/Performance.md
-# and README.md from benchmarks/results, and a table of contents into each long page of docs; with --check compares them
-# instead, and follows the links of all pages (a test does).
+# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files; in python/attn words/_words.py from
+# Words.def, words/_others.py from OtherWords.def, and __init__.pyi from the functions; docs/Python.md from these, too;
+# the tables of docs/Performance.md and README.md from benchmarks/results; and a table of contents into each long page
+# of docs. With --check compares them instead, and follows the links of all pages (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -56,9 +56,11 @@ update() {
   fi
 }
 python3 scripts/python-words.py >"$folder/_words.py"
-update python/attn/_words.py "$folder/_words.py"
+update python/attn/words/_words.py "$folder/_words.py"
 python3 scripts/python-words.py --others >"$folder/_others.py"
-update python/attn/_others.py "$folder/_others.py"
+update python/attn/words/_others.py "$folder/_others.py"
+python3 scripts/python-stub.py >"$folder/__init__.pyi"
+update python/attn/__init__.pyi "$folder/__init__.pyi"
 python3 scripts/python-docs.py >"$folder/Python.md"
 for page in docs/Performance.md README.md; do
   python3 benchmarks/tables.py "$page" >"$folder/$(basename "$page")"

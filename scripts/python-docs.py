@@ -14,21 +14,21 @@ PACKAGE = Path(__file__).resolve().parents[1] / "python/attn"
 # The page: a heading, the module, and its public names in reading order.
 SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Attention", "api", ["sdpa"]),
-    ("Gradients", "_gradients", ["sdpa_backward", "vjp", "varlen_sdpa_backward", "varlen_vjp"]),
-    ("Packed sequences", "_packed", ["varlen_sdpa"]),
-    ("Caches", "_serving", ["paged_sdpa"]),
-    ("Appending to caches", "_append", ["kv_append"]),
-    ("Layers", "_layers", ["multi_head", "merge"]),
-    ("Compiling", "_compile", ["compile"]),
-    ("Kernels", "_kernel", ["Kernel"]),
-    ("ONNX", "_onnx", ["from_onnx", "OnnxKernel"]),
-    ("Modules of PyTorch", "_torch_export", ["from_torch", "TorchKernel"]),
-    ("Libraries of kernels", "_static", ["load_library", "Library"]),
+    ("Gradients", "call/_gradients", ["sdpa_backward", "vjp", "varlen_sdpa_backward", "varlen_vjp"]),
+    ("Packed sequences", "call/_packed", ["varlen_sdpa"]),
+    ("Caches", "call/_serving", ["paged_sdpa"]),
+    ("Appending to caches", "call/_append", ["kv_append"]),
+    ("Layers", "call/_layers", ["multi_head", "merge"]),
+    ("Compiling", "kernel/_compile", ["compile"]),
+    ("Kernels", "kernel/_kernel", ["Kernel"]),
+    ("ONNX", "kernel/_onnx", ["from_onnx", "OnnxKernel"]),
+    ("Modules of PyTorch", "kernel/_torch_export", ["from_torch", "TorchKernel"]),
+    ("Libraries of kernels", "kernel/_static", ["load_library", "Library"]),
     ("Traced functions", "functions", []),
-    ("Captured arrays", "_capture", ["capture"]),
+    ("Captured arrays", "trace/_capture", ["capture"]),
     ("Threads and targets", "api", ["get_num_threads", "set_num_threads", "targets"]),
     ("C headers", "api", ["get_include"]),
-    ("The cache on disk", "_disk_cache", ["set_cache", "cache_info", "clear_cache", "CacheInfo"]),
+    ("The cache on disk", "kernel/_disk_cache", ["set_cache", "cache_info", "clear_cache", "CacheInfo"]),
     ("The reference", "reference/_forward", ["sdpa", "predicate"]),
     ("The reference of gradients", "reference/_backward", ["sdpa_backward"]),
     ("The reference of packed sequences", "reference/_packed", ["varlen_sdpa", "varlen_sdpa_backward"]),
@@ -68,8 +68,8 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 def read_words() -> tuple[list[str], dict[str, str]]:
-    """The keywords of `**words` as a signature has them, and what each means (attn._words)."""
-    tree = ast.parse((PACKAGE / "_words.py").read_text(encoding="utf-8"))
+    """The keywords of `**words` as a signature has them, and what each means (attn.words._words)."""
+    tree = ast.parse((PACKAGE / "words/_words.py").read_text(encoding="utf-8"))
     fields = next(x for x in tree.body if isinstance(x, ast.ClassDef)).body
     meanings = next(x for x in tree.body if isinstance(x, ast.Assign) and ast.unparse(x.targets[0]) == "MEANINGS")
     return (
@@ -180,7 +180,7 @@ def main() -> None:
     print("| `Value` | what a traced function calculates with: a symbol, a number, an array |")
     print("| `ScoreMod`, `MaskMod` | functions `(score, b, h, i, j) -> Value` and `(b, h, i, j) -> Value` |")
     print("\n## GPUs\n")
-    print(ast.get_docstring(ast.parse((PACKAGE / "_cuda.py").read_text(encoding="utf-8"))))
+    print(ast.get_docstring(ast.parse((PACKAGE / "kernel/_cuda.py").read_text(encoding="utf-8"))))
     for heading, module, names in SECTIONS:
         definitions = read(module)
         chosen = names or [x for x in definitions if not x.startswith("_")]

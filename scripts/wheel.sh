@@ -25,12 +25,10 @@ fi
 # A project of the package alone, whose native part is built already.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/project/python/attn/"{reference,torch}
+mkdir -p "$work/project/python"
 cp pyproject.toml LICENSE "$work/project"
-cp python/attn/*.py python/attn/py.typed "$work/project/python/attn"
-for folder in reference torch; do
-  cp python/attn/$folder/*.py "$work/project/python/attn/$folder"
-done
+cp -r python/attn "$work/project/python"
+find "$work/project/python" -name __pycache__ -prune -exec rm -r {} +
 # Also the licences of what is linked in and lies beside it, as the Debian packages of these files have them.
 openmp=$(realpath "$(sed -n 's/^OpenMP_omp_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")")
 sed -i 's|^license-files = .*|license-files = ["LICENSE", "licences/*"]|' "$work/project/pyproject.toml"

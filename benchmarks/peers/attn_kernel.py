@@ -14,7 +14,7 @@ from peers.problem import Problem
 def load(threads: int) -> Peer:
     """attn with so many threads."""
     import attn
-    from attn import _tensor
+    from attn.kernel import _tensor
 
     attn.set_num_threads(threads)
     kernels: dict[str, Any] = {}

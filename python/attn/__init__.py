@@ -10,22 +10,23 @@ docs/Semantics.md defines every argument. To the C API (include/attn-c/attn.h) t
 of Python functions and a cache of kernels; it has no compiler logic.
 """
 
-from attn import _library, functions, plot, reference
-from attn._append import kv_append
-from attn._capture import capture
-from attn._compile import compile  # noqa: A004 - shadows a builtin on purpose
-from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
-from attn._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
-from attn._kernel import Kernel
-from attn._layers import merge, multi_head
-from attn._onnx import from_onnx
-from attn._packed import varlen_sdpa
-from attn._serving import paged_sdpa
-from attn._static import Library, load_library
-from attn._torch_export import from_torch
+from attn import functions, plot, reference
 from attn.api import get_include, get_num_threads, sdpa, set_num_threads, targets
+from attn.call._append import kv_append
+from attn.call._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
+from attn.call._layers import merge, multi_head
+from attn.call._packed import varlen_sdpa
+from attn.call._serving import paged_sdpa
 from attn.errors import CompileError
 from attn.functions import *  # noqa: F403 - what score_mod and mask_mod are written with
+from attn.kernel import _library
+from attn.kernel._compile import compile  # noqa: A004 - shadows a builtin on purpose
+from attn.kernel._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
+from attn.kernel._kernel import Kernel
+from attn.kernel._onnx import from_onnx
+from attn.kernel._static import Library, load_library
+from attn.kernel._torch_export import from_torch
+from attn.trace._capture import capture
 
 __version__ = "0.1.0"
 

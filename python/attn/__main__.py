@@ -10,7 +10,8 @@ import os
 import signal
 import sys
 
-from attn import _library, api
+from attn import api
+from attn.kernel import _library
 
 ENTRY = "attn_main"
 

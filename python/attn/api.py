@@ -2,139 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import numbers
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Unpack
 
-import numpy as np
-import numpy.typing as npt
-
-from attn import _call, _checks, _compile, _cuda, _into, _kernel, _library, _signatures, _tensor
-from attn._cache import MAX_KERNELS, KernelCache
-from attn._options import Dense
-from attn._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
-from attn._words import Words
-
-Array = npt.NDArray[Any]
-
-kernels = KernelCache()
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: Literal[False] = False,
-    return_weights: Literal[False] = False,
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Dense],
-) -> TensorT: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: Literal[True],
-    return_weights: Literal[False] = False,
-    return_max: Literal[False] = False,
-    return_log_sum: Literal[False] = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, TensorT]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: Literal[True],
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: Literal[True],
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: Literal[True],
-    return_log_sum: bool = False,
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: Literal[True],
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: Literal[True],
-    **options: Unpack[Dense],
-) -> tuple[TensorT, ...]: ...
-
-
-@overload
-def sdpa(
-    q: TensorT,
-    k: Tensor,
-    v: Tensor,
-    *,
-    return_lse: bool = False,
-    return_weights: bool = False,
-    return_max: bool = False,
-    return_log_sum: bool = False,
-    return_key_sums: bool = False,
-    **options: Unpack[Dense],
-) -> TensorT | tuple[TensorT, ...]: ...
+from attn.call import _call, _checks, _running
+from attn.call._problem import Given
+from attn.kernel import _library
+from attn.words import _signatures
+from attn.words._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
+from attn.words._words import Words
 
 
 @_signatures.explains_arguments
@@ -243,100 +120,19 @@ def sdpa(
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
-    returned: dict[str, Any] = {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
-    returned |= {"return_log_sum": return_log_sum, "return_key_sums": return_key_sums}
-    returned, state = _into.of(into, returned, sink, target)
-    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin, "whole": whole}
-    given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale, *places.values())
-    # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
-    has_arrays = any(x is not None for x in given) or bool(_call.offsets(causal, align)) or hasattr(scale, "__dlpack__")
-    if not has_arrays:
-        inputs, types = plain_inputs(target, {"q": q, "k": k, "v": v})
-        plain = {"scale": scale, "causal": causal, "align": align, "layout": layout, "heads": heads, **words}
-        plain |= {"out_dtype": out_dtype} | returned
-        try:
-            options_of = typed(**plain)
-            kernel = plain_kernel(_plain_call, target, types, options_of, dynamic)
-        except TypeError:
-            pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
-        else:
-            return _into.result(into, kernel.run(inputs, q, state))
-    options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
-    options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
-    options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
-    options |= {"out_dtype": out_dtype, **returned, **places}
-    traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
-    kernel, inputs = prepared(q, k, v, target, **traced, **options)
-    return _into.result(into, kernel.run(inputs, q, state))
+    return _running.run(DENSE, locals())
 
 
-def prepared(
-    q: Any,
-    k: Any,
-    v: Any,
-    target: str = "host",
-    *,
-    score_mod: Any = None,
-    mask_mod: Any = None,
-    dynamic: bool | None = False,
-    **options: Any,
-) -> tuple[_kernel.Kernel, list[Any]]:
-    """The kernel of a call of `sdpa`, and what it takes."""
-    call = _call.dense(q, k, v, target, **options)
-    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return compiled(source, target), [*call.inputs, *traced.arrays]
+def _forms(target: str, dynamic: Any, **operands: Any) -> tuple[list[Any], tuple[Any, ...], tuple[Any, ...]]:
+    return *_running.forms(target, operands), ()
 
 
-def plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    """What a kernel takes of tensors, and their shapes, types, and whether they are views."""
-    if _cuda.is_target(target):
-        device = _cuda.device_of(given)
-        return list(given.values()), tuple([(*device.form(name, x), device.is_view(x)) for name, x in given.items()])
-    arrays = [_tensor.as_array(name, x) for name, x in given.items()]
-    return arrays, tuple([(x.shape, x.dtype, _tensor.is_view(x)) for x in arrays])
-
-
-def typed(**options: Any) -> tuple[tuple[str, type, Any], ...]:
-    """Options as a key: of one type and value, since True is no number, though it has the hash of 1."""
-    return tuple([(name, type(value), value) for name, value in options.items()])
-
-
-@functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
-def plain_kernel(
-    make: Callable[..., _call.Call],
-    target: str,
-    types: tuple[tuple[tuple[int, ...], np.dtype[Any], bool], ...],
-    options: tuple[tuple[str, type, Any], ...],
-    dynamic: bool | None,
-    *others: Any,
-) -> _kernel.Kernel:
-    """The kernel of a call without functions or arrays but those of these types and shapes: what follows is done once.
-
-    Args:
-      make: the call, of arrays without values, the target, what is in `others`, and options by name.
-      target, dynamic: as in `sdpa`.
-      types: of the arrays: shapes, types, and whether they are views.
-      options: as from `typed`.
-      others: all else that the problem depends on.
-
-    Raises:
-      TypeError: an option cannot be hashed; otherwise as `make`.
-    """
-    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
-    call = make(arrays, target, *others, **{name: value for name, _, value in options})
-    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
-    call = call._replace(problem=problem, inputs=[])
-    return compiled(call.traced(None, None, dynamic=dynamic)[0], target)
-
-
-def _plain_call(arrays: list[Any], target: str, **options: Any) -> _call.Call:
-    problem, _ = _call.prepare(*arrays, **options)
+def _of_forms(arrays: list[Any], target: str, **options: Any) -> _call.Call:
+    problem, _ = _call.prepare(*arrays, Given(**options))
     return _call.Call(problem, problem.sizes.scores, [], target)
 
 
-def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:
-    """The kernel of a problem or an IR file, that of this name or the first, from the cache."""
-    return kernels.get((source, target, name), lambda: _compile.compile(source, target, name=name))
+DENSE = _running.Kind(sdpa, ("q", "k", "v"), _call.dense, _forms, _of_forms)
 
 
 def targets() -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from attn import _symbols
-from attn._symbols import Symbol, unary
-from attn._types import Value
+from attn.trace import _symbols
+from attn.trace._symbols import Symbol, unary
+from attn.words._types import Value
 
 __all__ = [
     "abs",

@@ -17,10 +17,14 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _signatures, _tensor, _trace, _xla, _xla_operator, _xla_ring
-from attn._types import MaskMod, ScoreMod
-from attn._words import Words
-from attn._xla import Call
+from attn.call import _checks
+from attn.kernel import _tensor
+from attn.trace import _capture, _trace
+from attn.words import _signatures
+from attn.words._types import MaskMod, ScoreMod
+from attn.words._words import Words
+from attn.xla import _xla, _xla_operator, _xla_ring
+from attn.xla._xla import Call
 
 
 def sdpa(

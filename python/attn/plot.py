@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, reference
+from attn import reference
+from attn.call import _checks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

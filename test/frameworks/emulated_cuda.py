@@ -1,6 +1,6 @@
 """A CUDA device of PyTorch whose tensors are on the CPU: kernels run in the emulated driver, on copies.
 
-It stands in for `attn._device.TorchDevice`, which is all of attn that asks torch.cuda.
+It stands in for `attn.kernel._device.TorchDevice`, which is all of attn that asks torch.cuda.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 
 import torch
 
-from attn import _device
+from attn.kernel import _device
 from fake_cuda import EMULATOR, Driver
 
 is_built = EMULATOR.is_file()

@@ -19,7 +19,7 @@ TIMEOUT = datetime.timedelta(seconds=120)
 
 def _process(rank, ranks, folder, function, arguments):
     import attn
-    from attn import _compile
+    from attn.kernel import _compile
 
     torch.set_num_threads(1)
     attn.set_num_threads(1)

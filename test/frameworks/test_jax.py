@@ -9,7 +9,7 @@ from jax.test_util import check_grads
 
 import attn
 import attn.jax as aj
-from attn import _xla
+from attn.xla import _xla
 
 jax.config.update("jax_enable_x64", True)
 

@@ -14,7 +14,8 @@ from emulated_cuda import EmulatedDevice, is_built
 
 import attn
 import attn.torch as at
-from attn import _device
+from attn.kernel import _device
+from attn.kernel._cache import plans
 from attn.torch import _eager
 
 pytestmark = pytest.mark.skipif(not is_built, reason="the emulated driver is not built")
@@ -67,8 +68,7 @@ def with_plans(monkeypatch, on_device, device):
     """The device, beside calls that PyTorch's dispatcher does not see."""
     monkeypatch.undo()
     monkeypatch.setattr(_device, "of", lambda x: device if isinstance(x, torch.Tensor) else None)
-    monkeypatch.setattr(_eager, "_forms", type(_eager._forms)())
-    monkeypatch.setattr(_eager, "_known", type(_eager._known)())
+    plans.clear()
     return device
 
 

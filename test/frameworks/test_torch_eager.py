@@ -13,6 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import attn.torch as at
+from attn.kernel import _cache
+from attn.kernel._cache import plans
 from attn.torch import _eager, _functions, _ops
 
 SHAPE = (2, 2, 9, 16)
@@ -33,7 +35,7 @@ def operators(monkeypatch):
 
 def test_a_call_needs_no_dispatcher_and_one_plan(operators):
     at.sdpa(*draw(True)).sum().backward()
-    forms = len(_eager._forms)
+    forms = [x for x in plans.values() if isinstance(x, _eager._Form)]
     for _ in range(3):
         inputs = draw(True)
         out = at.sdpa(*inputs)
@@ -43,7 +45,7 @@ def test_a_call_needs_no_dispatcher_and_one_plan(operators):
         for x, y in zip(found, expected, strict=True):
             torch.testing.assert_close(x, y, atol=1e-5, rtol=1e-5)
     assert not operators
-    assert len(_eager._forms) == forms
+    assert [x for x in plans.values() if isinstance(x, _eager._Form)] == forms
 
 
 def test_a_tensor_that_is_not_aligned():
@@ -328,18 +330,18 @@ print([name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in
 
 
 def test_old_forms_go(monkeypatch):
-    monkeypatch.setattr(_eager, "MAX_FORMS", 3)
+    plans.clear()
+    monkeypatch.setattr(_cache, "MAX_PLANS", 3)
     for rows in (1, 2, 3, 4, 5, 1, 2):
         q, k, v = (torch.randn(2, 2, n, 16) for n in (rows, 9, 9))
         for _ in range(2):
             torch.testing.assert_close(at.sdpa(q, k, v), F.scaled_dot_product_attention(q, k, v), atol=1e-5, rtol=1e-5)
-    assert len(_eager._forms) == len(_eager._known) == 3
+    assert len(plans) == 3
 
 
 def test_results_that_nobody_reads_may_be_large(monkeypatch):
     monkeypatch.setattr(_eager, "MAX_SCRATCH_BYTES", 0)
-    monkeypatch.setattr(_eager, "_forms", type(_eager._forms)())
-    monkeypatch.setattr(_eager, "_known", type(_eager._known)())
+    plans.clear()
     for _ in range(2):
         check(draw(True))
         with torch.no_grad():

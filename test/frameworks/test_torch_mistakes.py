@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 import attn.torch as at
-from attn import _keywords, _words
+from attn.words import _keywords, _words
 
 X = torch.zeros(1, 2, 8, 4)
 ROWS = X[0].transpose(0, 1)

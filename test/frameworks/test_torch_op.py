@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import attn.torch as at
-from attn import _gradients
+from attn.call import _gradients
 from attn.torch import _ops
 from attn.torch._ops import Call, sdpa, sdpa_backward
 
@@ -295,7 +295,7 @@ def test_arguments_that_are_not_passed_on_have_no_gradient():
         captures=0,
         needs_input_grad=needs,
     )
-    found = _ops.differentiate(ctx, dout, None, None, None)
+    found = _ops.differentiate(sdpa_backward, ctx, dout, None, None, None)
     assert [x is None for x in found] == [False, True, True, False, True]
     assert found[Call._fields.index("captures")] == []
 

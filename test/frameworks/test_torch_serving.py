@@ -7,6 +7,7 @@ import torch
 import attn
 import attn.torch as at
 from attn import reference
+from attn.kernel._cache import plans
 from attn.torch import _regions, _serving, _steps
 from attn.torch._serving import _append, _operator
 
@@ -196,7 +197,7 @@ def test_slots_of_numpy(layout):
 def calls(monkeypatch):
     """What runs: "paged" and "append" where a plan is made, the names of operators where PyTorch's dispatcher is."""
     found = []
-    monkeypatch.setattr(_steps, "_plans", type(_steps._plans)())
+    plans.clear()
     for name in ("paged", "append"):
         make = getattr(_steps, f"_made_{name}")
         monkeypatch.setattr(_steps, f"_made_{name}", lambda *x, m=make, n=name: found.append(n) or m(*x))
@@ -272,7 +273,7 @@ def test_strides_and_types_have_plans_of_their_own(calls):
             np.testing.assert_allclose(found.float(), wanted, atol=5e-2)
         kinds = kinds or len(calls)
         assert calls == ["paged"] * kinds  # each is made once
-    assert kinds == len(_steps._plans)
+    assert kinds == len(plans)
     # Integers of other types, tables that are views, and tensors off their alignment are copied behind the operator.
     wide = torch.cat([table, table], 1)[:, : table.shape[1]]
     bytes_of_q = torch.frombuffer(bytearray(4 * q.numel() + 1), dtype=torch.float32, offset=1, count=q.numel())

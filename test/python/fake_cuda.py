@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 
-from attn import _library, _tensor
+from attn.kernel import _library, _tensor
 
 EMULATOR = Path(__file__).parents[2] / "build" / "release" / "lib" / "libcuda_emulator.so"
 

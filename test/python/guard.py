@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attn import _library, _tensor
-from attn._kernel import Kernel
+from attn.kernel import _library, _tensor
+from attn.kernel._kernel import Kernel
 
 POISON = 0xA5
 SIDES = {"end": 1, "beginning": 0}

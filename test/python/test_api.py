@@ -16,7 +16,9 @@ import pytest
 
 import attn
 import clock
-from attn import _compile, _library, _problem, _tensor, api
+from attn.call import _problem, _running
+from attn.call._problem import Given
+from attn.kernel import _cache, _compile, _library, _tensor
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -32,21 +34,22 @@ def test_problem_line_has_every_feature():
     options |= dict(
         mask=np.ones((1, 1, 113, 203), bool), return_lse=True, window=(127, None), align=None, layout="bhsd"
     )
-    line = _problem.of(q, k, v, **options).line()
+    line = _problem.of(q, k, v, Given(**options)).line()
     assert line == (
         "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 scale=0.1 causal=bottom_right window=127, softcap=30.0 "
         "bias=1,8,113,203 mask=1,1,113,203 out=lse"
     )
     options["mask"] = np.ones((2, 8, 113, 203), bool)
-    assert "mask=bool" in _problem.of(q, k, v, **options).line()
+    assert "mask=bool" in _problem.of(q, k, v, Given(**options)).line()
 
 
 def test_problem_line_has_every_structural_feature():
     q, k, v = draw(Shape(5, 7, 16, 8, b=2, hq=4, hkv=2))
-    line = _problem.of(
-        q, k, v, sink=np.zeros(4), q_lengths=[5, 3], kv_lengths=[7, 0], causal=np.array([1, -1]), window=(None, 2),
+    given = Given(
+        sink=np.zeros(4), q_lengths=[5, 3], kv_lengths=[7, 0], causal=np.array([1, -1]), window=(None, 2),
         dropout=(0.25, 1, 2), return_weights=True, return_lse=True,
-    ).line()  # fmt: skip
+    )  # fmt: skip
+    line = _problem.of(q, k, v, given).line()
     assert line == (
         "b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=offset window=,2 sink q_lengths kv_lengths dropout=0.25 out=lse,weights"
     )
@@ -54,11 +57,11 @@ def test_problem_line_has_every_structural_feature():
 
 def test_problem_lines_of_layouts_and_dynamic_sizes():
     q, k, v = (x.swapaxes(1, 2).reshape(2, x.shape[2], -1) for x in draw(SMALL, np.float64))
-    problem = _problem.of(q, k, v, layout="bsd", heads=(4, 2), mask=np.ones((1, 4, 1, 7), bool))
+    problem = _problem.of(q, k, v, Given(layout="bsd", heads=(4, 2), mask=np.ones((1, 4, 1, 7), bool)))
     assert problem.line() == "b2 hq4 hkv2 sq5 sk7 d16 dv8 f64 mask=1,4,1,7 layout=bsd"
     assert problem.with_dynamic_sizes().line() == "b? hq4 hkv2 sq? sk? d16 dv8 f64 mask=1,4,1,? layout=bsd"
     q, k, v = draw(Shape(7, 7, 16, 8, b=2, hq=4, hkv=4))
-    problem = _problem.of(q, k, v, window=(2, 0), bias=np.zeros((2, 1, 7, 7), "f4")).with_dynamic_sizes()
+    problem = _problem.of(q, k, v, Given(window=(2, 0), bias=np.zeros((2, 1, 7, 7), "f4"))).with_dynamic_sizes()
     assert problem.line() == "b? hq? hkv? sq? sk? d16 dv8 f32 window=2,0 align=top_left bias=?,1,?,?"
 
 
@@ -167,9 +170,9 @@ def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
         time.sleep(0.05)
         return _compile.compile(line, target, name=name)
 
-    api.plain_kernel.cache_clear()
-    monkeypatch.setattr(api, "kernels", api.KernelCache())
-    monkeypatch.setattr(api, "_compile", types.SimpleNamespace(compile=slow))
+    _cache.plans.clear()
+    monkeypatch.setattr(_running, "kernels", _cache.KernelCache())
+    monkeypatch.setattr(_running, "_compile", types.SimpleNamespace(compile=slow))
     barrier = threading.Barrier(8)
 
     def call(_):
@@ -182,11 +185,11 @@ def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
     for result in results:
         np.testing.assert_array_equal(result, results[0])
     attn.sdpa(Q, K, V, causal="top_left")
-    assert len(compiled) == len(api.kernels) == 2
+    assert len(compiled) == len(_running.kernels) == 2
 
 
 def test_an_error_is_not_cached_and_the_least_recently_used_kernel_goes_first():
-    cache = api.KernelCache(size=2)
+    cache = _cache.KernelCache(size=2)
 
     def fail():
         raise attn.CompileError("no")
@@ -200,7 +203,7 @@ def test_an_error_is_not_cached_and_the_least_recently_used_kernel_goes_first():
 
 
 def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_makes():
-    cache, started, may_end = api.KernelCache(), threading.Event(), threading.Event()
+    cache, started, may_end = _cache.KernelCache(), threading.Event(), threading.Event()
     cache.get("made", lambda: 1)
 
     def make():
@@ -398,3 +401,11 @@ def test_offsets_with_a_hash_are_arrays_still(option):
 def test_flags_of_compile_are_flags(option):
     with pytest.raises(TypeError, match=f"expected {option} to be True or False, found 'no'"):
         attn.compile("sq4 d8", **{option: "no"})
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(dict(dynamic=True), dict(dynamic=1)), (dict(scale=1), dict(scale=True))])
+def test_a_call_is_remembered_by_types_too(right, wrong):
+    """True has the hash of 1."""
+    attn.sdpa(Q, K, V, **right)
+    with pytest.raises(TypeError, match=r"expected (dynamic|scale) to be"):
+        attn.sdpa(Q, K, V, **wrong)

@@ -8,7 +8,7 @@ import pytest
 
 import attn
 import processor
-from attn import _trace
+from attn.trace import _trace
 from helpers import assert_close
 
 B, HQ, HKV, SQ, SK, D, DV = 2, 4, 2, 113, 203, 59, 80

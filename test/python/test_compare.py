@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _tensor, reference
+from attn import reference
+from attn.kernel import _tensor
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

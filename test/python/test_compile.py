@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _compile
+from attn.kernel import _compile
 from helpers import Shape, draw
 
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _device, reference
+from attn import reference
+from attn.kernel import _device
 from fake_cuda import EMULATOR, Driver, FakeArray
 
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
@@ -241,7 +242,7 @@ def test_no_driver_is_an_error_with_its_name():
 import sys
 sys.path.insert(0, sys.argv[1])
 import attn
-from attn import _library
+from attn.kernel import _library
 import ctypes
 message = ctypes.create_string_buffer(256)
 assert _library.load().attn_use_cuda_driver(b"/nowhere/libcuda.so", message, 256) == 30

@@ -14,7 +14,7 @@ import pytest
 
 import attn
 import processor
-from attn import _disk_cache, _library
+from attn.kernel import _disk_cache, _library
 from helpers import Shape, draw
 
 LINE = "b1 hq2 sq9 sk17 d8 f32 causal=bottom_right"
@@ -94,7 +94,7 @@ def test_a_manifest_is_that_of_the_compiled_kernel(folder):
 
 def test_functions_that_are_traced_and_models_are_found_too(folder):
     for hits in (0, 1):
-        attn.api.kernels.clear()
+        attn.call._running.kernels.clear()
         attn.sdpa(Q, K, V, score_mod=lambda score, b, h, i, j: score * 2)
         assert (attn.cache_info().hits, attn.cache_info().misses) == (hits, 1)
 
@@ -191,7 +191,7 @@ def test_another_build_takes_nothing_of_this_one(folder, tmp_path):
     program = f"""
     import ctypes
     import attn
-    from attn import _library
+    from attn.kernel import _library
     _library.load.cache_clear()
     _library.candidates = lambda: [__import__("pathlib").Path({str(other)!r})]
     attn.set_cache(directory={str(folder)!r})
@@ -212,7 +212,7 @@ LESSER = pathlib.Path(_library.load()._name).parent / "libprocessor_x86-64-v2.so
 # Whether a call of a kernel whose image lies in the folder is refused.
 LOAD = """
 import ctypes, pathlib
-from attn import _kernel, _library
+from attn.kernel import _kernel, _library
 (path,) = pathlib.Path({folder!r}).glob("*.kernel")
 image, module = path.read_bytes()[64:], ctypes.c_void_p()
 assert _library.load().attn_module_load(image, len(image), ctypes.byref(module), None) == 0

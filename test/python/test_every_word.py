@@ -3,14 +3,18 @@
 The words are those of the build, so that scripts/planted.sh runs these tests on a build with words of its own.
 """
 
+import importlib
 import re
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import attn
-from attn import _words
+from attn.words import _words
 from helpers import assert_close
 from paths import ATTNC
 
@@ -112,3 +116,28 @@ def test_keys_on_three_devices_count_from_the_first_of_all(word):
     """A word that is no distance from the diagonal counts keys by origins."""
     op = next(line for line in partition(word, "k").splitlines() if "attn.sdpa" in line)
     assert ("causal_offset(" if word == "window" else "k_origin(") in op
+
+
+PLANTED = """
+ATTN_MASK_ATTRIBUTE(dilate, .form = Integer, .minimum = 2, .token = "dilate", .meaning = "n ≥ 2: every n-th key.")
+ATTN_MASK_OPERAND(row_ids, .form = Presence, .token = "row_ids", .argument = "row_ids", .shape = PerBatch)
+
+ATTN_OPERAND(sink,"""
+
+
+def test_a_row_reaches_the_record_of_a_call(tmp_path, monkeypatch):
+    """A word and an array, planted: nothing in Python lists the rows by hand."""
+    root = Path(__file__).parents[2]
+    script, table = (tmp_path / x for x in ("scripts/python-words.py", "include/attn/Support/Words.def"))
+    for path in (script, table):
+        path.parent.mkdir(parents=True)
+        shutil.copy(root / path.relative_to(tmp_path), path)
+    table.write_text(table.read_text().replace("\nATTN_OPERAND(sink,", PLANTED))
+    (tmp_path / "planted.py").write_text(subprocess.check_output([sys.executable, script], text=True))
+    monkeypatch.syspath_prepend(tmp_path)
+    planted = importlib.import_module("planted")
+    assert (planted.FORMS["dilate"], planted.MINIMA["dilate"], planted.MASKS[-1]) == ("Integer", 2, "dilate")
+    assert planted.Given(dilate=2, row_ids=[0]).row_ids == [0]
+    arrays, present = planted.ARRAYS, planted.PRESENT
+    assert arrays == ["bias", "mask", "row_ids", *_words.ARRAYS[2:]]
+    assert present == ["row_ids", *_words.PRESENT]

@@ -3,7 +3,7 @@
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from attn import _call
+from attn.call import _call
 from features import FEATURES, make
 from helpers import TYPES, Shape, check
 
@@ -24,7 +24,7 @@ def source(tensors, options):
     """The problem line, and below it the regions of traced functions, as attn.sdpa compiles it."""
     options = dict(options)
     dynamic, mods = options.pop("dynamic", False), [options.pop(name, None) for name in ("score_mod", "mask_mod")]
-    problem, _ = _call.prepare(*tensors, **options, return_lse=True)
+    problem, _ = _call.prepare(*tensors, _call.Given(**options, return_lse=True))
     return _call.Call(problem, problem.sizes.scores, [], "host").traced(*mods, dynamic=dynamic)[0]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _trace
+from attn.trace import _trace
 
 SCORES = (2, 4, 9, 13)
 

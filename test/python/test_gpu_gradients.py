@@ -13,7 +13,7 @@ import pytest
 
 import clock
 import test_backward_capture_kernels as captures
-from attn import _trace
+from attn.trace import _trace
 from helpers import BF16
 from paths import ATTNC
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _device, reference
+from attn import reference
+from attn.kernel import _device
 from fake_cuda import EMULATOR, Driver, FakeArray
 from paths import attnc
 

@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from attn import _library, reference
+from attn import reference
+from attn.kernel import _library
 from fake_cuda import EMULATOR, Driver, FakeArray
 from paths import ATTNC, attnc
 

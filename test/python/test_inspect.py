@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _kernel, _onnx
+from attn.kernel import _kernel, _onnx
 from graph_models import BATCH, HEADS, LENGTH, SIZE, Graph, attend
 from helpers import C_COMPILER
 from paths import attnc

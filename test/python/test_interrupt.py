@@ -13,8 +13,8 @@ import pytest
 
 import attn
 import clock
-from attn import _background, _cache, _compile, _library
-from attn._inspect import Source
+from attn.kernel import _background, _cache, _compile, _library
+from attn.kernel._inspect import Source
 
 # It compiles for some ten seconds.
 SLOW = """

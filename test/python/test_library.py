@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _library
+from attn.kernel import _library
 from helpers import Shape, draw
 from paths import attnc
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _gradients, _keywords
+from attn.call import _gradients
+from attn.words import _keywords
 from helpers import Shape, draw
 
 SHAPE = Shape(113, 203, 16, 16, b=2, hq=8, hkv=2)

@@ -53,7 +53,7 @@ def test_sizes_in_the_description():
     (name,) = kernel.outputs[0]["shape"]
     values = {"0": 5, "1": 15}
     assert set(entry["size_formulas"]) == {name}
-    from attn._formulas import evaluate as value_of
+    from attn.kernel._formulas import evaluate as value_of
 
     assert [value_of(entry["size_formulas"][name], {entry["sizes"][0]: int(x)}) for x in values] == list(
         values.values()

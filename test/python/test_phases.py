@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _problem
+from attn.call import _problem
 from chain_ir import chain
 from helpers import Shape, assert_close, draw
 from paths import ATTNC, attnc
@@ -57,7 +57,8 @@ class Case(NamedTuple):
         if self.chain:
             return chain(self.shape, self.dtype, **self.options, bias=self.bias, mask=self.mask)
         empty = {"scale": None, "causal": None, "softcap": None, "bias": None, "mask": None}
-        problem = _problem.of(**{**empty, **self.options, **self.inputs()}, return_lse=True)
+        given = empty | self.options | self.inputs()
+        problem = _problem.of(*[given.pop(x) for x in "qkv"], _problem.Given(**given, return_lse=True))
         return attnc("--problem", problem.line(), "--stop-after=input")
 
 

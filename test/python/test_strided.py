@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _tensor, api
+from attn.call import _running
+from attn.kernel import _tensor
 
 RNG = np.random.default_rng(7)
 
@@ -166,4 +167,4 @@ def test_strides_of_a_compiled_kernel() -> None:
     assert kernel.inputs[1]["strides"] == ["k_stride0", "k_stride1", "k_stride2", 1]
     q, k, v = (views("fused qkv", 1, 2, n, 8) for n in (5, 7, 7))
     close(kernel(q, k, v), attn.reference.sdpa(q, k, v))
-    assert api.compiled("hq2 sq5 sk7 d8", "host").inputs[0]["strided"] is False
+    assert _running.compiled("hq2 sq5 sk7 d8", "host").inputs[0]["strided"] is False

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn import _library, _tensor
+from attn.kernel import _library, _tensor
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)

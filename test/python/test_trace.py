@@ -10,7 +10,7 @@ import pytest
 
 import attn
 import region
-from attn import _trace
+from attn.trace import _trace
 from helpers import Exporter
 
 SCORES = (2, 4, 9, 13)

@@ -116,8 +116,8 @@ def test_a_call_of_the_same_sizes_prepares_nothing(monkeypatch):
     tensors = draw(24, 40)
     first = attn.varlen_sdpa(*tensors, np.array([0, 8, 24], "i4"), np.array([0, 30, 40], "i4"), causal="top_left")
     prepared = []
-    prepare = attn._packed.prepare_packed
-    monkeypatch.setattr(attn._packed, "prepare_packed", lambda *a, **b: prepared.append(a) or prepare(*a, **b))
+    prepare = attn.call._packed.prepare
+    monkeypatch.setattr(attn.call._packed, "prepare", lambda *a, **b: prepared.append(a) or prepare(*a, **b))
     rows, keys = np.array([0, 20, 24], "i4"), np.array([0, 4, 40], "i4")
     found = attn.varlen_sdpa(*tensors, rows, keys, causal="top_left")
     assert not prepared

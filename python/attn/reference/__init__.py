@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks
-from attn._types import Integers
+from attn.call import _checks
 from attn.reference._backward import of_shape, sdpa_backward
 from attn.reference._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn.reference._chain_backward import (
@@ -32,6 +31,7 @@ from attn.reference._forward import predicate, sdpa
 from attn.reference._online import State, finalize, init_state, merge_states, online_step
 from attn.reference._packed import packed_queries, varlen_sdpa, varlen_sdpa_backward
 from attn.reference._philox import random_bits
+from attn.words._types import Integers
 
 __all__ = [
     "State",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks, _signatures
+from attn.call import _checks
 from attn.reference import _chain, _dual, _forward
 from attn.reference._chain import apply
 from attn.reference._chain_backward import (
@@ -25,6 +25,9 @@ from attn.reference._chain_backward import (
     softcap_backward,
 )
 from attn.reference._dual import times
+from attn.trace import _capture
+from attn.words import _signatures
+from attn.words._words import Given
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +38,7 @@ GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
 LARGE_LSE = 2.0**8
 LSE_ROUNDING = 2.0**-22
 # What stands behind **options.
-KEYWORDS = tuple(_forward.steps.__kwdefaults__)
+KEYWORDS = _forward.KEYWORDS
 
 
 def sdpa_backward(
@@ -93,9 +96,8 @@ def sdpa_backward(
         return np.where(rows, of_shape(name, x, (*sizes.scores[:3], sizes.dv)), 0.0)
 
     z = np.ones(sizes.scores)
-    places = [options.get(x) for x in ("causal", "align")]
-    firsts = [options.get(x) for x in ("q_origin", "k_origin", "b_origin", "h_origin")]
-    origins = _forward.origins(sizes, *places, dropout, whole, *firsts)
+    given = {name: options[name] for name in Given.__dataclass_fields__ if name in options}
+    origins = _forward.origins(sizes, Given(**given, dropout=dropout, whole=whole))
     if dropout is not None:
         z = _chain.dropout(z, *_checks.dropout(dropout), _forward.dropout_index(sizes, origins))
     row_max, log_sum = _terms(at, lse)

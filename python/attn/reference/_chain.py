@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks
+from attn.call import _checks
 from attn.reference import _philox
 
 Array = npt.NDArray[Any]

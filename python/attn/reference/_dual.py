@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _wide
+from attn.trace import _capture, _wide
 
 Array = npt.NDArray[Any]
 
@@ -76,7 +76,7 @@ class Dual(np.lib.mixins.NDArrayOperatorsMixin):
     """Numbers of float64 and, along each read, their tangents; a tangent that is not there is 0."""
 
     def __init__(self, value: Array, tangents: dict[Read, Array]) -> None:
-        """The value computes as attn._wide has it."""
+        """The value computes as attn.trace._wide has it."""
         self.value, self.tangents = value.view(_wide.Wide), tangents
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

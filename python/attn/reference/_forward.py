@@ -5,17 +5,25 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks, _origins, _signatures, _tensor
-from attn._types import Alignment, Integers, MaskMod, ScoreMod
+from attn.call import _checks, _origins
+from attn.kernel import _tensor
 from attn.reference import _chain
 from attn.reference._chain import apply, scores, softmax_terms
+from attn.trace import _capture
+from attn.words import _signatures, _words
+from attn.words._types import Alignment, Integers, MaskMod, ScoreMod
+from attn.words._words import Given
 
 Array = npt.NDArray[Any]
+
+PLACES = ("q_origin", "k_origin", "b_origin", "h_origin")
+OF_PREDICATE = (*_words.MASKS, "causal", "align", "mask", "q_lengths", "kv_lengths", *PLACES)
 
 
 class Steps(NamedTuple):
@@ -126,13 +134,9 @@ def sdpa(
     Raises:
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
     """
-    at = steps(
-        q, k, v, scale=scale, causal=causal, window=window, chunk=chunk, prefix=prefix, softcap=softcap, bias=bias,
-        mask=mask, sink=sink, align=align, q_lengths=q_lengths, kv_lengths=kv_lengths, score_mod=score_mod,
-        mask_mod=mask_mod, layout=layout, heads=heads, k_scale=k_scale, v_scale=v_scale, q_origin=q_origin,
-        k_origin=k_origin, b_origin=b_origin, h_origin=h_origin,
-    )  # fmt: skip
-    places = origins(at.sizes, causal, align, dropout, whole, q_origin, k_origin, b_origin, h_origin)
+    given = locals()
+    at = steps(q, k, v, **{name: given[name] for name in KEYWORDS})
+    places = origins(at.sizes, Given(**{name: given[name] for name in Given.__dataclass_fields__ if name in given}))
     weights = at.weights
     if dropout is not None:
         weights = _chain.dropout(weights, *_checks.dropout(dropout), dropout_index(at.sizes, places))
@@ -148,35 +152,24 @@ def sdpa(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+# The keywords of `steps`: without dropout, which follows, and what says how much is returned.
+_OTHERS = ("q", "k", "v", "dropout", "whole")
+KEYWORDS = [x for x in inspect.signature(sdpa).parameters if x not in _OTHERS and not x.startswith("return_")]
+
+
 def steps(
     q: npt.ArrayLike,
     k: npt.ArrayLike,
     v: npt.ArrayLike,
     *,
-    scale: float | npt.ArrayLike | None = None,
-    causal: Any = None,
-    window: Any = None,
-    chunk: int | None = None,
-    prefix: int | None = None,
-    softcap: float | None = None,
-    bias: npt.ArrayLike | None = None,
-    mask: npt.ArrayLike | None = None,
-    sink: npt.ArrayLike | None = None,
-    align: Any = None,
-    q_lengths: Any = None,
-    kv_lengths: Any = None,
-    score_mod: ScoreMod | None = None,
-    mask_mod: MaskMod | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
-    k_scale: npt.ArrayLike | None = None,
-    v_scale: npt.ArrayLike | None = None,
-    q_origin: npt.ArrayLike | None = None,
-    k_origin: npt.ArrayLike | None = None,
-    b_origin: int | None = None,
-    h_origin: int | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    **options: Any,
 ) -> Steps:
     """Steps 1 to 5 of the formula; the arguments are those of `sdpa`."""
+    given = Given(**options)
     query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
     q, k_given, v_given = (
         _checks.head_major(name, np.asarray(x, dtype=np.float64), layout, count)
@@ -184,35 +177,31 @@ def steps(
     )
     sizes = _checks.qkv(q.shape, k_given.shape, v_given.shape)
     k, v = k_given, v_given
-    if k_scale is not None or v_scale is not None:
+    if given.k_scale is not None or given.v_scale is not None:
         shapes = {"head": (sizes.hkv,), "token": (sizes.b, sizes.hkv, sizes.sk)}
-        scales, _ = _checks.kv_scales(k_scale, v_scale, shapes)
+        scales, _ = _checks.kv_scales(given.k_scale, given.v_scale, shapes)
         k, v = (x * by_row(y) for x, y in zip((k, v), scales, strict=True))
-    if bias is not None:
-        _checks.broadcast("bias", np.shape(bias), sizes.scores)
-    if sink is not None:
-        sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
-    places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin}
-    kept = predicate(
-        sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix, **places
-    )
-
-    given = _tensor.as_scalar("scale", scale)
-    factor = _checks.scale(scale if given is None else float(given), sizes.d)
+    if given.bias is not None:
+        _checks.broadcast("bias", np.shape(given.bias), sizes.scores)
+    sink = None if given.sink is None else _checks.sink(np.asarray(given.sink, dtype=np.float64), sizes.hq)
+    masks = {name: x for name in OF_PREDICATE if (x := getattr(given, name)) is not None}
+    kept = predicate(sizes, mask_mod=mask_mod, **masks)
+    scale = _tensor.as_scalar("scale", given.scale)
+    factor = _checks.scale(given.scale if scale is None else float(scale), sizes.d)
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
         dot = scores(q, k)
         scaled = s = _chain.scale(dot, factor)
         if score_mod is not None:
-            at = positions(sizes, _origins.of(sizes, causal if align is None else align, {}, **places))
+            at = positions(sizes, origins(sizes, given))
             s = _capture.evaluate(score_mod, s, *at).astype(np.float64)
             s = np.broadcast_to(s, sizes.scores)
         modified = s
-        if softcap is not None:
-            s = _chain.softcap(s, softcap)
-    s = _chain.mask(s, bias, kept)
+        if given.softcap is not None:
+            s = _chain.softcap(s, given.softcap)
+    s = _chain.mask(s, given.bias, kept)
     weights, row_max, log_sum = softmax_terms(s, sink)
-    if q_lengths is not None:  # with a sink such a row is empty all the same
-        inside = np.arange(sizes.sq) < np.asarray(q_lengths)[:, None, None]
+    if given.q_lengths is not None:  # with a sink such a row is empty all the same
+        inside = np.arange(sizes.sq) < np.asarray(given.q_lengths)[:, None, None]
         row_max, log_sum = (np.where(inside, x, -np.inf) for x in (row_max, log_sum))
     return Steps(sizes, q, k, v, k_given, v_given, factor, dot, scaled, modified, s, weights, row_max, log_sum)
 
@@ -310,12 +299,10 @@ def positions(sizes: _checks.Sizes, origins: _origins.Origins) -> tuple[Array, A
     return b, h, i, j
 
 
-def origins(
-    sizes: _checks.Sizes, causal: Any, align: Any, dropout: Any, whole: Any, q: Any, k: Any, b: Any, h: Any
-) -> _origins.Origins:
-    """The origins of a call, checked."""
-    places = {"q_origin": q, "k_origin": k, "b_origin": b, "h_origin": h, "whole": whole}
-    return _origins.of(sizes, causal if align is None else align, {}, dropout=dropout, **places)
+def origins(sizes: _checks.Sizes, given: Given) -> _origins.Origins:
+    """The origins of a call, checked; those of dropout are of the whole."""
+    places = {name: getattr(given, name) for name in (*PLACES, "whole", "dropout")}
+    return _origins.of(sizes, given.causal if given.align is None else given.align, {}, **places)
 
 
 def dropout_index(sizes: _checks.Sizes, origins: _origins.Origins) -> Array:

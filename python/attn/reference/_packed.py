@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks
+from attn.call import _checks
 from attn.reference._backward import of_shape, sdpa_backward
 from attn.reference._forward import sdpa
+from attn.trace import _capture
 
 Array = npt.NDArray[Any]
 

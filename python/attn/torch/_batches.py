@@ -6,17 +6,18 @@ numbers it, as regions do, each entry is a call of its own.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
-from attn.torch._ops import Call, sdpa, sdpa_backward
+from attn.torch._ops import LEADING, Call, sdpa, sdpa_backward
 
-LEADING = 6  # arguments of the backward before those of the forward
 AUTOCAST = ("cpu", "cuda")
 # The tensors that autocast rounds: those that F.scaled_dot_product_attention has.
 ROUNDED = ("q", "k", "v", "bias")
+_library = torch.library.Library("attn", "FRAGMENT")
 
 
 def _each(operator: Any, size: int, in_dims: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
@@ -100,19 +101,24 @@ def vmap_backward(info: Any, in_dims: tuple[Any, ...], *arguments: Any, operator
     return grads, [0] * len(grads)
 
 
-def _autocast(device: str, *arguments: Any) -> Any:
-    """The call in the type of autocast; float64 stays, as in PyTorch's own operators."""
-    call, dtype = Call.of(arguments), torch.get_autocast_dtype(device)
-    given = {name: getattr(call, name) for name in ROUNDED if getattr(call, name) is not None}
-    new = {name: x.to(dtype) for name, x in given.items() if x.is_floating_point() and x.dtype != torch.float64}
-    with torch.autocast(device, enabled=False):
-        return sdpa(*call._replace(**new).flat())
+def register_autocast(cls: type[Any], operator: Any) -> None:
+    """Has autocast round the tensors of an operator's calls; float64 stays, as in PyTorch's own operators."""
+
+    def rounded(device: str, *arguments: Any) -> Any:
+        call, dtype = cls.of(arguments), torch.get_autocast_dtype(device)
+        given = {name: getattr(call, name, None) for name in ROUNDED}
+        new = {name: x.to(dtype) for name, x in given.items() if x is not None and _is_rounded(x)}
+        with torch.autocast(device, enabled=False):
+            return operator(*call._replace(**new).flat())
+
+    for device in AUTOCAST:
+        _library.impl(operator._name, functools.partial(rounded, device), f"Autocast{device.upper()}")
+
+
+def _is_rounded(x: torch.Tensor) -> bool:
+    return x.is_floating_point() and x.dtype != torch.float64
 
 
 sdpa.register_vmap(vmap)
 sdpa_backward.register_vmap(vmap_backward)
-_library = torch.library.Library("attn", "FRAGMENT")
-for _device in AUTOCAST:
-    _library.impl(
-        "sdpa", lambda *arguments, device=_device: _autocast(device, *arguments), f"Autocast{_device.upper()}"
-    )
+register_autocast(Call, sdpa)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from attn import _subclasses
+from attn.kernel import _subclasses
 from attn.torch import _dtensor
 
 DISTRIBUTED = "torch.distributed.tensor"

@@ -8,17 +8,19 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch.autograd import forward_ad
 
-from attn import _device, _gradients, _kernel, _plan, _tensor, api
-from attn._device import TorchDevice
+from attn.call import _call, _gradients, _running
+from attn.kernel import _device, _kernel, _plan, _tensor
+from attn.kernel._cache import plans
+from attn.kernel._device import TorchDevice
 from attn.torch import _ops, _place
-from attn.torch._ops import CAPTURE, Call
+from attn.torch._ops import Call
+from attn.torch._record import CAPTURE
 
 Tensor = torch.Tensor
 _C = torch._C
@@ -30,8 +32,6 @@ CONSTANTS = ("scale", "causal", "align", "regions", "captured", "dynamic", "word
 READ_BY_HOST = ("q_lengths", "kv_lengths", "offsets", "seeds", *_ops.ORIGINS)
 OF_ROWS = ("max", "log_sum")  # what a backward reads beside out
 LARGEST_ELEMENT = 8  # bytes
-MAX_FORMS = 512
-MAX_GRADIENTS = 8  # of a form
 # Results that nobody reads lie in memory of the plan; beyond these bytes they are allocated.
 MAX_SCRATCH_BYTES = 1 << 14
 
@@ -44,7 +44,7 @@ def known(query: Any, key: Any, value: Any, mask: Any, constants: tuple[Any, ...
     if not _are_plain(tensors):
         return None
     try:
-        form = _known[_key(tensors, constants)]
+        form = plans[_key(tensors, constants)]
     except (KeyError, TypeError, RuntimeError):  # what cannot be hashed, or has no sizes
         return None
     return form.run(tensors)
@@ -66,11 +66,11 @@ def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) ->
         return None
     constants = (returned, *named, *[getattr(call, name) for name in CONSTANTS[:-1]], repr(call.words))
     key = _key(tensors, constants)
-    form = _forms.get(key) or keep(_forms, key, _Form(call, list(named), returned), MAX_FORMS)
+    form = plans.get(key) or plans.keep(key, _Form(call, list(named), returned))
     made = form.run(tensors)
     if made is not None and given is not None and _has_no_views(tensors, given):
         *operands, mask, words = given
-        keep(_known, _key([*operands, *([] if mask is None else [mask])], words), form, MAX_FORMS)
+        plans.keep(_key([*operands, *([] if mask is None else [mask])], words), form)
     return made
 
 
@@ -117,7 +117,6 @@ class _Form:
       names: of the tensors.
       returned: of the results.
       saved: where out, max and log_sum stand among the results of a call that autograd records.
-      gradients: steps of backwards, by what else they depend on.
     """
 
     def __init__(self, call: Call, named: list[str], returned: tuple[str, ...]) -> None:
@@ -128,7 +127,6 @@ class _Form:
         self.saved = [recorded.index(name) for name in ("out", *OF_ROWS)]
         self._kept = {False: returned, True: recorded}
         self.steps: dict[bool, _Step | None] = {}  # None where a call converts or copies before the kernel has it
-        self.gradients: OrderedDict[Hashable, _Step | None] = OrderedDict()
 
     def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
         """The results, recorded where one of the tensors requires a gradient; None where there is no plan for them."""
@@ -161,7 +159,8 @@ class _Form:
     def _forward(self, tensors: Sequence[Tensor], is_recorded: bool) -> _Step | None:
         call = self.call([x.detach() for x in tensors])
         flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
-        kernel, arrays = api.prepared(call.q, call.k, call.v, **_place.options(call.tensors(), call.options()), **flags)
+        options = _place.options(call.tensors(), call.options())
+        kernel, arrays = _running.prepared(_call.dense, call.q, call.k, call.v, **options, **flags)
         return _made(kernel, arrays, tensors, self._kept[is_recorded])
 
     def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> _Step | None:
@@ -220,11 +219,11 @@ def _run_backward(
     is_same = addresses[: len(saved)] == ctx.addresses
     if not is_same and not _are_plain(saved):
         return None
-    key = _key(cotangents if is_same else inputs, needs)
+    key = _key(cotangents if is_same else inputs, (form, *needs))
     try:
-        step = form.gradients[key]
+        step = plans[key]
     except KeyError:
-        step = keep(form.gradients, key, form.backward(saved, cotangents, needs), MAX_GRADIENTS)
+        step = plans.keep(key, form.backward(saved, cotangents, needs))
     return step.run(inputs, addresses) if step is not None and step.runs_here(addresses) else None
 
 
@@ -236,10 +235,6 @@ def _by_operator(
     wanted = ",".join(form.wanted(needs))
     found: list[Tensor] = _ops.sdpa_backward(dout, *saved[count:], dlse, wanted, *form.call(saved[:count]).flat())
     return found
-
-
-_forms: OrderedDict[Hashable, _Form] = OrderedDict()
-_known: OrderedDict[Hashable, _Form] = OrderedDict()  # by what `attn.torch.sdpa` is given
 
 
 def is_seen() -> bool:
@@ -292,14 +287,6 @@ def _has_no_views(tensors: Sequence[Tensor], given: tuple[Any, ...]) -> bool:
         last = tensors[-1]
         is_same &= (mask.shape, mask.dtype, mask.data_ptr()) == (last.shape, last.dtype, last.data_ptr())
     return is_same and all(x is None or type(x) in (bool, float, str) for x in constants)
-
-
-def keep(cache: OrderedDict[Hashable, Any], key: Hashable, made: Any, size: int) -> Any:
-    """What was made, from now on in the cache; the oldest goes where that is full."""
-    cache[key] = made
-    while len(cache) > size:
-        cache.popitem(last=False)
-    return made
 
 
 def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]) -> _Step | None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attn import _signatures
 from attn.torch._sdpa import sdpa
+from attn.words import _signatures
 
 if TYPE_CHECKING:  # it imports sympy; functions below import it when they are called
     from torch.nn.attention.flex_attention import BlockMask

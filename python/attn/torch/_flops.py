@@ -12,7 +12,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils.flop_counter import register_flop_formula
 
-from attn.torch._varlen import LEADING
+from attn.torch import _varlen  # noqa: F401 - makes two of the operators
+from attn.torch._ops import LEADING
 
 Shape = Sequence[int]
 

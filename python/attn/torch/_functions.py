@@ -51,12 +51,12 @@ class _Forward(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        _ops.remember(ctx, _gathered(inputs[0], inputs, OF_CALL), output)
+        _ops.remember(Call, ctx, _gathered(inputs[0], inputs, OF_CALL), output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         needs = _gathered(ctx.captures, ctx.needs_input_grad, OF_CALL)
-        found = _spread(_ops.differentiate(ctx, *grads, backward=_backward, needs=needs), OF_CALL)
+        found = _spread(_ops.differentiate(_backward, ctx, *grads, needs=needs), OF_CALL)
         return (None, *found[1:])
 
     @staticmethod
@@ -80,7 +80,7 @@ class _Backward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> None:
-        _ops.refuse_second_order(ctx, *grads)
+        _ops.refuse_second_order("sdpa", ctx, *grads)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> None:

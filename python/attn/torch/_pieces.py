@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attn import _capture, _tensor
+from attn.kernel import _tensor
+from attn.trace import _capture
 
 MAX_DEPTH = 8  # of functions and modules in each other; a function that calls itself ends here
 # A node is a kind and what it is of: numbers of leaves and tensors, names, other nodes. It is a constant.

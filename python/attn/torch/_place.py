@@ -1,6 +1,6 @@
 """Where a call of `attn::sdpa` runs: on the CPU, or on one CUDA device.
 
-What asks PyTorch about devices is `attn._device.TorchDevice`.
+What asks PyTorch about devices is `attn.kernel._device.TorchDevice`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from attn import _device, _tensor
-from attn._device import TorchDevice
+from attn.kernel import _device, _tensor
+from attn.kernel._device import TorchDevice
+from attn.words import _words
 
 # Tensors of a call that the host reads: seed and offset of dropout.
 ON_HOST = ("seeds",)
@@ -56,7 +57,7 @@ def options(tensors: dict[str, torch.Tensor], given: dict[str, Any]) -> dict[str
             "weights; leave it out, or run the attention outside of the graph"
         )
     made["target"] = device.target
-    for name in ("q_lengths", "kv_lengths", "causal", "align", "q_origin", "k_origin"):
+    for name in _words.PER_BATCH:
         if isinstance(made.get(name), torch.Tensor):
             made[name] = made[name].to(torch.int32)
     if "sink" in made:

@@ -9,9 +9,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attn import _capture, _trace
-from attn._symbols import Symbol
 from attn.torch import _pieces
+from attn.trace import _capture, _trace
+from attn.trace._symbols import Symbol
 
 Shape = tuple[int, ...]
 

@@ -6,8 +6,6 @@ from typing import Any, Unpack
 
 import torch
 
-from attn import _signatures, _words
-from attn._words import Words
 from attn.torch import (
     _broadcast,
     _causal_bias,
@@ -16,12 +14,14 @@ from attn.torch import (
     _eager,
     _functions,
     _nested,
-    _ops,
     _proxies,
+    _record,
     _regions,
 )
 from attn.torch._ops import Call
 from attn.torch.parallel import _active
+from attn.words import _signatures, _words
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 NO_WORDS = (None,) * len(_words.FORMS)
@@ -158,7 +158,7 @@ def sdpa(
         else:
             raise ValueError("expected one of bias and an attn_mask of floats, found both; add them")
     causal = "top_left" if is_causal else causal
-    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
+    offsets, causal, align = _record.offsets(causal, align)
     regions, captured, captures = "", "", []
     if score_mod is not None or mask_mod is not None:
         regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
@@ -171,13 +171,13 @@ def sdpa(
         bias=bias,
         mask=mask,
         sink=sink,
-        q_lengths=_integers(q_lengths, q.device),
-        kv_lengths=_integers(kv_lengths, q.device),
-        offsets=_integers(offsets, q.device),
+        q_lengths=_record.integers(q_lengths, q.device),
+        kv_lengths=_record.integers(kv_lengths, q.device),
+        offsets=_record.integers(offsets, q.device),
         seeds=_seeds(dropout_p),
         scale=scale,
-        causal=_alignment(causal),
-        align=_alignment(align),
+        causal=causal,
+        align=align,
         dropout=dropout_p if dropout_p else None,
         regions=regions,
         captured=captured,
@@ -187,7 +187,7 @@ def sdpa(
         b_origin=b_origin,
         h_origin=h_origin,
         whole=None if whole is None else list(whole),
-        words=_ops.flat_words(words) if words else NO_WORDS,
+        words=_record.flat_words(words) if words else NO_WORDS,
     )
     returned = ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max))
     made = _eager.run(call, returned, given)
@@ -203,21 +203,11 @@ def sdpa(
 sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
 
 
-def _integers(value: Any, device: torch.device) -> Tensor | None:
-    """Integers: a tensor where it is, numbers on the device of the queries."""
-    return value if value is None or isinstance(value, Tensor) else torch.as_tensor(value, device=device)
-
-
 def _origins(value: Any, q: Tensor) -> Tensor | None:
     """Origins: a number is that of all entries of the batch."""
     if isinstance(value, int):
         return torch.full((q.shape[0],), value, dtype=torch.int64, device=q.device)
-    return _integers(value, q.device)
-
-
-def _alignment(value: Any) -> str | None:
-    """A word for where a diagonal lies; of offsets any, to say whose they are."""
-    return value if value is None or isinstance(value, str) else "top_left"
+    return _record.integers(value, q.device)
 
 
 def _seeds(dropout_p: float) -> Tensor | None:

@@ -12,12 +12,10 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn import _signatures, _trace, _words
-from attn._types import MaskMod, ScoreMod
-from attn._words import Words
-from attn.torch import _context, _ops, _place, _regions, _steps
-from attn.torch._ops import KINDS
-from attn.torch._varlen import _integers
+from attn.torch import _context, _ops, _place, _record, _regions, _steps
+from attn.words import _signatures
+from attn.words._types import MaskMod, ScoreMod
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 
@@ -51,36 +49,15 @@ class Call(NamedTuple):
     with_sums: bool = False
     words: tuple[Any, ...] = ()
 
-    @classmethod
-    def of(cls, arguments: tuple[Any, ...]) -> Call:
-        """From what an operator is called with."""
-        if arguments[5] is None:  # of an empty list AOTInductor hands over none
-            arguments = (*arguments[:5], [], *arguments[6:])
-        return cls(*arguments[: len(cls._fields) - 1], words=_ops.words_of(cls, arguments))
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name; those that functions read by that of the function's argument."""
-        found = {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, Tensor)}
-        return found | dict(zip(self.functions().names, self.captures, strict=True))
-
-    def functions(self) -> _trace.Regions:
-        """The functions of the call."""
-        return _trace.Regions(self.regions, tuple(self.captured.split(",")) if self.captured else ())
+    of, tensors = classmethod(_record.of), _record.tensors
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.paged_sdpa`, with those that say where it runs."""
-        given = _ops.keywords(self, ("cu_seqlens_q", "sink", "k_scale", "v_scale", "page_layout"))
-        if self.regions:
-            given["score_mod"] = _trace.Traced(self.functions(), tuple(self.captures))
-        return _place.options(self.tensors(), given)
+        names = ("cu_seqlens_q", "sink", "k_scale", "v_scale", "page_layout")
+        return _place.options(self.tensors(), _record.keywords(self, names))
 
 
-INPUTS = "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
-INPUTS += "Tensor[] captures, Tensor? cu_seqlens_q=None, Tensor? sink=None, Tensor? k_scale=None, "
-INPUTS += "Tensor? v_scale=None, Tensor? offsets=None, float? scale=None, str? causal=None, str? align=None, "
-INPUTS += 'str page_layout="nhd", bool dynamic=False, str regions="", str captured="", '
-INPUTS += "bool with_sums=False"
-INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
+INPUTS = _record.schema(Call)
 
 
 def _run(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -247,10 +224,9 @@ def paged_sdpa(
     tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
     tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
     _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
-    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
-    alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
-    table, lengths = _integers(block_table, q), _integers(kv_lengths, q)
-    sums = None if cu_seqlens_q is None else _integers(cu_seqlens_q, q)
+    offsets, causal, align = _record.offsets(causal, align)
+    given = (block_table, kv_lengths, cu_seqlens_q, offsets)
+    table, lengths, sums, offsets = [_record.integers(x, q.device) for x in given]
     regions, captured = "", ""
     captures: list[Tensor] = []
     if has_functions:
@@ -263,17 +239,17 @@ def paged_sdpa(
         sink=sink,
         k_scale=k_scale,
         v_scale=v_scale,
-        offsets=None if offsets is None else _integers(offsets, q),
+        offsets=offsets,
         scale=scale,
-        causal=alignments[0],
-        align=alignments[1],
+        causal=causal,
+        align=align,
         page_layout=page_layout,
         dynamic=dynamic,
         regions=regions,
         captured=captured,
         with_sums=return_key_sums,
     )
-    out, lse, sums = _operator(*call[:-1], *_ops.flat_words(words))
+    out, lse, sums = _operator(*call[:-1], *_record.flat_words(words))
     results = (out, *([lse] if return_lse else []), *([sums] if return_key_sums else []))
     return results if len(results) > 1 else out
 
@@ -324,6 +300,6 @@ def kv_append(
     if is_packed and _steps.append(cache, new, slots, page_layout or "nhd"):
         return cache
     _context.check(cache=cache, new=new, positions=positions, block_table=block_table, slots=slots)
-    integers = [None if x is None else _integers(x, cache) for x in (positions, block_table, slots)]
+    integers = [_record.integers(x, cache.device) for x in (positions, block_table, slots)]
     _append(cache, new, *integers, page_layout)
     return cache

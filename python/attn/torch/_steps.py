@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,8 +16,10 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
-from attn import _append, _checks, _device, _kernel, _plan, _serving, _tensor, api
+from attn.call import _append, _checks, _running, _serving
 from attn.errors import CompileError
+from attn.kernel import _device, _kernel, _plan, _tensor
+from attn.kernel._cache import plans
 from attn.torch import _eager
 
 Tensor = torch.Tensor
@@ -77,24 +78,19 @@ class _OnDevice(NamedTuple):
     Attributes:
       kernel: of all sizes.
       device: where it runs.
-      steps: by the sizes of a call.
     """
 
     kernel: _kernel.Kernel
     device: _device.TorchDevice
-    steps: OrderedDict[Hashable, _eager._Step | None]
 
     def run(self, tensors: list[Tensor], addresses: list[int], sizes: Hashable) -> tuple[Tensor, ...] | None:
         """The results; None where the operator has to copy or convert first."""
-        if sizes not in self.steps:
+        key = (self, sizes)
+        if key not in plans:
             kept = [x["name"] for x in self.kernel.outputs]
-            made = _eager.made_on(self.device, self.kernel, tensors, tensors, kept)
-            _eager.keep(self.steps, sizes, made, _eager.MAX_FORMS)
-        step = self.steps[sizes]
+            plans.keep(key, _eager.made_on(self.device, self.kernel, tensors, tensors, kept))
+        step = plans[key]
         return tuple(step.run(tensors, addresses)) if step is not None and step.runs_here(addresses) else None
-
-
-_plans: OrderedDict[Hashable, Any] = OrderedDict()  # None where a call converts or copies before the kernel has it
 
 
 def paged(
@@ -136,7 +132,7 @@ def paged(
         if not _are_plain(tensors):
             return None
         addresses = [x.data_ptr() for x in tensors]
-        found = _plans[form]
+        found = plans[form]  # None where a call converts or copies before the kernel has it
     except KeyError:
         named = dict(zip(("sink", "k_scale", "v_scale"), others, strict=True), cu_seqlens_q=sums)
         found = _keep_made(form, lambda: _made_paged(tensors, (q, keys, values, table, lengths), named, constants))
@@ -179,12 +175,11 @@ def _made_paged(
     options["return_key_sums"] = return_key_sums
     device = _device.of(tensors[0])
     target = device.target if isinstance(device, _device.TorchDevice) else "host"
-    call = _serving.paged(*given, target, page_layout, **named, **options)
-    _serving.check_dynamic(call.problem)
-    kernel = api.compiled(call.traced(None, None, dynamic=True)[0], target)
+    options |= {"target": target, "page_layout": page_layout, "dynamic": True}
+    kernel, _ = _running.prepared(_serving.paged, *given, **named, **options)
     if isinstance(device, _device.TorchDevice):
         is_same = [x["dtype"] for x in kernel.inputs] == [str(x.dtype).removeprefix("torch.") for x in tensors]
-        return _OnDevice(kernel, device, OrderedDict()) if is_same else None
+        return _OnDevice(kernel, device) if is_same else None
     arrays = [_tensor.as_array("input", x) for x in tensors]
     if [x["dtype"] for x in kernel.inputs] != [_tensor.type_name(x.dtype) for x in arrays]:
         return None
@@ -222,7 +217,7 @@ def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
         # Of inference tensors outside of inference mode PyTorch decides.
         if not _are_plain((cache, new, slots)) or (cache.is_inference() and not torch.is_inference_mode_enabled()):
             return False
-        found = _plans[form]
+        found = plans[form]  # None where a call converts or copies before the kernel has it
     except KeyError:
         found = _keep_made(form, lambda: _made_append(cache, new, slots, page_layout))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, or of another rank
@@ -285,7 +280,7 @@ def _keep_made(key: Hashable, make: Callable[[], Any]) -> Any:
         made = make()
     except (TypeError, ValueError, CompileError):  # which the operator finds again
         return None
-    return _eager.keep(_plans, key, made, _eager.MAX_FORMS)
+    return plans.keep(key, made)
 
 
 def _runs(plan: _plan.Plan, addresses: list[int], sizes: list[int]) -> bool:

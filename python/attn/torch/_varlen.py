@@ -10,19 +10,13 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn import _signatures, _words
-from attn._words import Words
-from attn.torch import _batches, _context, _ops, _place
-from attn.torch._ops import KINDS, Results
+from attn.torch import _batches, _context, _ops, _place, _record
+from attn.torch._ops import Results
 from attn.torch.parallel import _active
+from attn.words import _signatures
+from attn.words._words import Words
 
 Tensor = torch.Tensor
-DIFFERENTIABLE = ("q", "k", "v", "sink")
-LEADING = 6  # arguments of the backward before those of the forward
-SECOND_ORDER = (
-    "expected a gradient of first order of attn::varlen_sdpa, found one of second order: its backward has no gradient "
-    "of its own; write the attention by torch's operators where such gradients are needed (create_graph=True)"
-)
 
 
 class Call(NamedTuple):
@@ -41,27 +35,14 @@ class Call(NamedTuple):
     dynamic: bool = False
     words: tuple[Any, ...] = ()
 
-    @classmethod
-    def of(cls, arguments: tuple[Any, ...]) -> Call:
-        """From what an operator is called with."""
-        return cls(*arguments[: len(cls._fields) - 1], words=_ops.words_of(cls, arguments))
-
-    def flat(self) -> tuple[Any, ...]:
-        """The arguments, the words one by one."""
-        return (*self[:-1], *(self.words or (None,) * len(_words.FORMS)))
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name."""
-        return {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, Tensor)}
+    of, flat, tensors, input = classmethod(_record.of), _record.flat, _record.tensors, _record.input_of
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.varlen_sdpa`, with those that say where it runs."""
-        return _place.options(self.tensors(), _ops.keywords(self, ("sink",)))
+        return _place.options(self.tensors(), _record.keywords(self, ("sink",)))
 
 
-INPUTS = "Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? sink=None, "
-INPUTS += "Tensor? offsets=None, float? scale=None, str? causal=None, str? align=None, bool dynamic=False"
-INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
+INPUTS = _record.schema(Call)
 
 
 def _run(*arguments: Any) -> Results:
@@ -110,64 +91,13 @@ def _shapes(*arguments: Any) -> Results:
     return Results(call.q.new_empty((*call.q.shape[:2], call.v.shape[2])), *rows)
 
 
-@_operator_backward.register_fake
-def _shapes_backward(*arguments: Any) -> list[Tensor]:
-    call = Call.of(arguments[LEADING:])
-    names = arguments[LEADING - 1].split(",")
-    return [torch.empty_like(getattr(call, name), memory_format=torch.contiguous_format) for name in names]
-
-
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    call = Call.of(inputs)
-    tensors = call.tensors()
-    out, _, row_max, log_sum = output
-    ctx.save_for_backward(out, row_max, log_sum, *tensors.values())
-    ctx.names, ctx.constants = list(tensors), call._replace(**dict.fromkeys(tensors))
-    ctx.mark_non_differentiable(row_max, log_sum)
-    ctx.set_materialize_grads(False)
-
-
-def _differentiate(ctx: Any, dout: Tensor | None, dlse: Tensor | None, _dmax: None, _dlog_sum: None) -> tuple[Any, ...]:
-    out, row_max, log_sum, *tensors = ctx.saved_tensors
-    call = ctx.constants._replace(**dict(zip(ctx.names, tensors, strict=True)))
-    needed = dict(zip(Call._fields, ctx.needs_input_grad, strict=False))
-    wanted = [name for name in DIFFERENTIABLE if needed.get(name)]
-    if dout is None:
-        dout = torch.zeros_like(out)
-    saved = (dout, out, row_max, log_sum, dlse)
-    found = _operator_backward(*saved, ",".join(wanted), *call.flat()) if wanted else []
-    grads = dict(zip(wanted, found, strict=True))
-    result = (*[grads.get(name) for name in Call._fields[:-1]], *[None] * len(_words.FORMS))
-    return result[: len(ctx.needs_input_grad)]
-
-
-def _refuse_second_order(ctx: Any, *grads: Any) -> None:
-    raise RuntimeError(SECOND_ORDER)
-
-
-_operator.register_autograd(_differentiate, setup_context=_remember)
-_operator_backward.register_autograd(_refuse_second_order)
+_ops.add_gradient(Call, _operator, _operator_backward)
 for _each in (_operator, _operator_backward):
-    _ops._check_recorded(_each)
     # Entries of vmap may have other lengths: each is a call of its own.
     _each.register_vmap(
         lambda info, in_dims, *arguments, operator=_each: _batches._each(operator, info.batch_size, in_dims, arguments)
     )
-
-
-def _autocast(device: str, *arguments: Any) -> Any:
-    """The call in the type of autocast; float64 stays, as in PyTorch's own operators."""
-    call, dtype = Call.of(arguments), torch.get_autocast_dtype(device)
-    new = {name: x.to(dtype) for name, x in zip("qkv", call[:3], strict=True) if x.dtype != torch.float64}
-    with torch.autocast(device, enabled=False):
-        return _operator(*call._replace(**new).flat())
-
-
-_library = torch.library.Library("attn", "FRAGMENT")
-for _device in _batches.AUTOCAST:
-    _library.impl(
-        "varlen_sdpa", lambda *arguments, device=_device: _autocast(device, *arguments), f"Autocast{_device.upper()}"
-    )
+_batches.register_autocast(Call, _operator)
 
 
 def varlen_sdpa(
@@ -217,25 +147,13 @@ def varlen_sdpa(
         options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
         options |= {"return_max": return_max, **words}
         return _active.packed_call(q, k, v, cu_seqlens_q, cu_seqlens_k, options)
-    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
-    alignments = [x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
-    call = Call(
-        *(q, k, v, _integers(cu_seqlens_q, q), _integers(cu_seqlens_k, q)),
-        sink=sink,
-        offsets=None if offsets is None else _integers(offsets, q),
-        scale=scale,
-        causal=alignments[0],
-        align=alignments[1],
-        dynamic=dynamic,
-        words=_ops.flat_words(words),
-    )
+    offsets, causal, align = _record.offsets(causal, align)
+    integers = [_record.integers(x, q.device) for x in (cu_seqlens_q, cu_seqlens_k, offsets)]
+    flat = _record.flat_words(words)
+    call = Call(q, k, v, *integers[:2], sink, integers[2], scale, causal, align, dynamic, flat)
     made = Results(*_operator(*call.flat()))
     rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
     return (made.out, *rows) if rows else made.out
 
 
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
-
-
-def _integers(value: Any, q: Tensor) -> Tensor:
-    return value if isinstance(value, Tensor) else torch.as_tensor(value, device=q.device)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 import attn
-from attn.torch import _ops, _place, _varlen
+from attn.torch import _ops, _place, _record, _varlen
 from attn.torch.parallel._layout import Mask, Piece, Segment
 from attn.torch.parallel._positions import Positions
 
@@ -125,7 +125,7 @@ class Kernels(NamedTuple):
         if is_masked:
             window = (self.mask.left, self.mask.right)
             words["window"] = None if window == (None, None) else window  # type: ignore[assignment]
-        flat = _ops.flat_words(words)
+        flat = _record.flat_words(words)
         k, v = k[:, :, piece.keys], v[:, :, piece.keys]
         if piece.sums is not None:
             sums = [torch.tensor(x, dtype=torch.int32, device=q.device) for x in piece.sums]

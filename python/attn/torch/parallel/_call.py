@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from attn import _checks, _signatures, _words
-from attn._words import Words
+from attn.call import _checks
 from attn.torch import _context
 from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _positions, _ulysses
 from attn.torch.parallel._group import Group
 from attn.torch.parallel._layout import Layout, Mask
+from attn.words import _signatures, _words
+from attn.words._words import Words
 
 Tensor = torch.Tensor
 METHODS = ("allgather", "ring", "ulysses")
@@ -301,11 +302,11 @@ class _Sharded(torch.autograd.Function):
 
 def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
     """out and lse of whole rows of this rank's heads."""
-    from attn.torch import _ops, _varlen
+    from attn.torch import _ops, _record, _varlen
 
     mask = plan.mask
     window = None if mask.left is mask.right is None else (mask.left, mask.right)
-    flat = _ops.flat_words(
+    flat = _record.flat_words(
         {"window": window, "softcap": plan.softcap, "chunk": plan.chunk, "prefix": mask.prefix or None}
     )
     causal = "top_left" if mask.is_causal else None

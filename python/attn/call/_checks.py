@@ -1,0 +1,385 @@
+"""Argument checks shared by `attn.sdpa` and `attn.reference`: shapes and the conventions of docs/Semantics.md.
+
+Every function raises ValueError or TypeError with what was expected and what was found, and returns the checked value.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from attn.kernel import _tensor
+from attn.words import _words
+
+Shape = tuple[int, ...]
+ALIGNMENTS = ("top_left", "bottom_right")
+LAYOUTS = ("bhsd", "bshd", "bsd")
+PAGE_LAYOUTS = ("nhd", "hnd")
+MIN_I32, MAX_I32 = -(2**31), 2**31 - 1
+NO_BOUND = 2**33  # of a window: positions and offsets, of 32 bits each, are never so far apart
+
+
+class Sizes(NamedTuple):
+    """The sizes of one problem: batch, query and key heads, query and key lengths, head sizes of Q/K and of V."""
+
+    b: int
+    hq: int
+    hkv: int
+    sq: int
+    sk: int
+    d: int
+    dv: int
+
+    @property
+    def scores(self) -> Shape:
+        """The shape of the score matrix, (B, Hq, Sq, Sk)."""
+        return (self.b, self.hq, self.sq, self.sk)
+
+
+def qkv(q: Shape, k: Shape, v: Shape, layout: str = "bhsd") -> Sizes:
+    """Checks the shapes of q (B, Hq, Sq, D), k (B, Hkv, Sk, D) and v (B, Hkv, Sk, Dv), views of arrays in `layout`."""
+    for name, shape in (("q", q), ("k", k), ("v", v)):
+        if len(shape) != 4:
+            raise ValueError(f"expected {name} of rank 4 (batch, heads, length, head size), found shape {shape}")
+    sizes = Sizes(q[0], q[1], k[1], q[2], k[2], q[3], v[3])
+    if k[0] != sizes.b or v[0] != sizes.b:
+        raise ValueError(f"expected one batch size, found {q[0]} in q, {k[0]} in k, {v[0]} in v")
+    if k[3] != sizes.d:
+        raise ValueError(f"expected k to have the head size of q, {sizes.d}, found {k[3]}")
+    if v[1:3] != k[1:3]:
+        raise ValueError(f"expected v to have the heads and length of k, {k[1:3]}, found {v[1:3]}")
+    if sizes.d == 0:
+        raise ValueError("expected a head size of q and k of at least 1, found 0")
+    if sizes.hkv == 0 or sizes.hq % sizes.hkv:
+        # Fewer than there are keys, and in a ratio: heads are where lengths ought to be.
+        looks_swapped = layout == "bhsd" and 0 < k[2] < k[1] and q[2] < q[1] and q[2] % k[2] == 0
+        hint = '; write layout="bshd" for (batch, length, heads, head size)' if looks_swapped else ""
+        raise ValueError(f"expected query heads in a multiple of the {sizes.hkv} key heads, found {sizes.hq}{hint}")
+    return sizes
+
+
+def gradients(value: Any) -> tuple[str, ...]:
+    """The names in `grad`; one alone may stand without a tuple."""
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, Collection) or isinstance(names, bytes) or not all(isinstance(x, str) for x in names):
+        raise TypeError(f'expected grad to be names, as ("q", "k", "v"), found {value!r}')
+    return tuple(names)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False; a string is a mistake, and would be true."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"expected {name} to be True or False, found {value!r}")
+    return bool(value)
+
+
+def broadcast(name: str, shape: Shape, full: Shape) -> Shape:
+    """Checks that a bias or mask of this shape broadcasts to the scores: rank 4, each size 1 or the full size."""
+    if len(shape) != 4:
+        hint = f"; write {name}[None, None]" if len(shape) == 2 and _fits(shape, full[2:]) else ""
+        if not hint and len(shape) == 2 and _fits(shape[::-1], full[2:]):
+            hint = f"; write {name}.T[None, None]"
+        if len(shape) == 3 and _fits(shape, (full[0], *full[2:])):
+            hint = f"; write {name}[:, None]"
+        raise ValueError(f"expected {name} of rank 4 that broadcasts to {full}, found shape {shape}{hint}")
+    for dim, (size, want) in enumerate(zip(shape, full, strict=True)):
+        if size not in (1, want):
+            raise ValueError(f"expected dimension {dim} of {name} to be 1 or {want}, found {size} in shape {shape}")
+    return shape
+
+
+def _fits(shape: Shape, full: Shape) -> bool:
+    return all(size in (1, want) for size, want in zip(shape, full, strict=True))
+
+
+def scale(value: Any, d: int) -> float:
+    """The scale as a float: 1/√D where it is None. Zero and negative values are legal."""
+    if value is None:
+        return 1.0 / math.sqrt(d)
+    return _finite("scale", value)
+
+
+def words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of a call that are there, checked by their form (attn.words._words)."""
+    checks: dict[str, Callable[[str, Any], Any]] = {"Bounds": window, "Integer": integer, "Positive": positive}
+    return {name: checks[_words.FORMS[name]](name, value) for name, value in given.items() if value is not None}
+
+
+def placed(given: Mapping[str, Any]) -> str | None:
+    """The first word of a call that an alignment places."""
+    return next((name for name in _words.PLACED if given.get(name) is not None), None)
+
+
+def placement(causal: Any, align: Any, given: Mapping[str, Any], *, are_lengths_equal: bool) -> None:
+    """Checks that words which an alignment places have just one, unless with equal lengths all alignments are one."""
+    name = placed(given)
+    if align is not None and (causal is not None or name is None):
+        raise ValueError(
+            f"expected align only for a {' or '.join(_words.PLACED)} without causal; causal says the alignment itself"
+        )
+    if name is not None and causal is None and align is None and not are_lengths_equal:
+        raise ValueError(f'expected align for a {name} where Sq and Sk differ; write align="bottom_right"')
+
+
+def positive(name: str, value: Any) -> float:
+    """A number > 0."""
+    if _finite(name, value) <= 0:
+        raise ValueError(f"expected {name} > 0, found {value}; leave it out for none")
+    return float(value)
+
+
+def integer(name: str, value: Any) -> int:
+    """An integer, not below the least that the word takes, that fits in 32 bits."""
+    least = _words.MINIMA[name]
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"expected {name} to be an integer, found {value!r}")
+    if not least <= value <= MAX_I32:
+        raise ValueError(f"expected {name} in {least} to {MAX_I32}, found {value}; leave it out for none")
+    return int(value)
+
+
+def alignment(name: str, value: Any, b: int) -> str | npt.NDArray[np.int64] | None:
+    """A causal alignment: None, "top_left", "bottom_right", or an integer array [B] of offsets."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value not in ALIGNMENTS:
+            raise ValueError(f'expected {name} to be "top_left", "bottom_right" or offsets, found "{value}"')
+        return value
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f'expected {name} to say its alignment, found {value}; write "top_left" or "bottom_right"')
+    return integers(name, value, b)
+
+
+def window(name: str, value: Any) -> tuple[int | None, int | None]:
+    """A window (L, R), both inclusive and ≥ 0; None in it for unbounded."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(f"expected {name} to be a pair (left, right), found {value!r}")
+    for bound in value:
+        if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
+            advice = "None for a side without a bound"
+            raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}; write {advice}")
+    left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
+    return (left, right)
+
+
+def lengths(name: str, value: Any, b: int, limit: int) -> npt.NDArray[np.int64] | None:
+    """Effective lengths [B], each in 0 … limit."""
+    if value is None:
+        return None
+    array = integers(name, value, b)
+    if ((array < 0) | (array > limit)).any():
+        raise ValueError(f"expected {name} in 0 to {limit}, found {array.tolist()}")
+    return array
+
+
+def dropout(value: Any) -> tuple[float, int, int]:
+    """Dropout as (p, seed, offset): p in [0, 1], seed and offset unsigned 64-bit."""
+    if not isinstance(value, tuple | list) or len(value) != 3:
+        raise ValueError(f"expected dropout to be (p, seed, offset), found {value!r}")
+    p, seed, offset = value
+    if not 0.0 <= _finite("dropout p", p) <= 1.0:
+        raise ValueError(f"expected dropout p in [0, 1], found {p}")
+    for name, number in (("seed", seed), ("offset", offset)):
+        if not isinstance(number, numbers.Integral) or not 0 <= int(number) < 2**64:
+            raise ValueError(f"expected the dropout {name} to be an unsigned 64-bit integer, found {number!r}")
+    return (float(p), int(seed), int(offset))
+
+
+def layout(value: Any) -> str:
+    """A layout of q, k, v and out: "bhsd", "bshd" or "bsd"."""
+    if value not in LAYOUTS:
+        raise ValueError(f'expected layout to be "bhsd", "bshd" or "bsd", found {value!r}')
+    return str(value)
+
+
+def heads(value: Any, layout: str) -> tuple[int, int]:
+    """The numbers of query and of key heads, which layout "bsd" alone does not tell; (1, 1) for the others."""
+    if layout != "bsd":
+        if value is not None:
+            raise ValueError(f'expected heads only with layout="bsd", found layout {layout!r}; leave heads out')
+        return (1, 1)
+    pair = (value, value) if isinstance(value, numbers.Integral) else value
+    if (
+        not isinstance(pair, tuple | list)
+        or len(pair) != 2
+        or any(isinstance(x, bool) or not isinstance(x, numbers.Integral) or x < 1 for x in pair)
+    ):
+        raise ValueError(
+            f'expected heads with layout="bsd", a number >= 1 or (query heads, key heads), found {value!r}'
+        )
+    return (int(pair[0]), int(pair[1]))
+
+
+def head_major(name: str, x: npt.NDArray[Any], layout: str, heads: int) -> npt.NDArray[Any]:
+    """A view (B, H, S, D) of an array in this layout; one of another rank as it is, for `qkv` to refuse."""
+    if layout == "bsd":
+        if x.ndim != 3:
+            raise ValueError(f"expected {name} of rank 3 (batch, length, heads x head size), found shape {x.shape}")
+        if x.shape[2] % heads:
+            raise ValueError(f"expected the {x.shape[2]} columns of {name} to be a multiple of its {heads} heads")
+        x = x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
+    return x if layout == "bhsd" or x.ndim != 4 else x.swapaxes(1, 2)
+
+
+def sink(value: npt.NDArray[Any], heads: int) -> npt.NDArray[Any]:
+    """Sinks [Hq], one score a query head."""
+    if value.shape != (heads,):
+        raise ValueError(f"expected sink of shape ({heads},), one a query head, found {value.shape}")
+    if value.dtype.kind not in "fV":
+        raise TypeError(f"expected sink to hold floats, found {value.dtype}")
+    return value
+
+
+def kv_scales(
+    k_scale: Any, v_scale: Any, shapes: Mapping[str, Shape]
+) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], str]:
+    """Scales of quantised keys and values, and what both have one for.
+
+    Args:
+      k_scale, v_scale: arrays of floats.
+      shapes: what may have a scale, "head", "token", "page" or "slot", and the shape of the array of them.
+    """
+    arrays = (_tensor.as_numbers("k_scale", k_scale), _tensor.as_numbers("v_scale", v_scale))
+    kinds = []
+    for name, array in zip(("k_scale", "v_scale"), arrays, strict=True):
+        if array.dtype.kind not in "fV":
+            raise TypeError(f"expected {name} to hold floats, found {array.dtype}")
+        fitting = [kind for kind, shape in shapes.items() if array.shape == shape]
+        if not fitting:
+            known = ", or ".join(f"{x}, one a {'key head' if kind == 'head' else kind}" for kind, x in shapes.items())
+            raise ValueError(f"expected {name} of shape {known}, found {array.shape}")
+        if len(fitting) > 1:
+            raise ValueError(
+                f"expected {name} of a shape that one kind of scale has, found {array.shape}, which is one a "
+                f"{fitting[0]} as well as one a {fitting[1]}; allocate one more page"
+            )
+        kinds += fitting
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"expected k_scale and v_scale both one a {kinds[0]} or both one a {kinds[1]}, found shapes "
+            f"{arrays[0].shape} and {arrays[1].shape}"
+        )
+    return arrays, kinds[0]
+
+
+def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
+    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
+    array = _tensor.as_numbers(name, value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"expected {name} of shape (batch + 1,) with a batch of at least 1, found {array.shape}")
+    array = array.astype(np.int64)
+    if not is_known:
+        return array
+    if (np.diff(array) < 0).any():
+        raise ValueError(f"expected {name} never to decrease, found {array.tolist()}")
+    if array[0] != 0 or array[-1] != total:
+        raise ValueError(f"expected {name} to go from 0 to the {total} packed rows, found {array[0]} to {array[-1]}")
+    return array
+
+
+def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
+    """Places [total] of rows in a paged cache, each below the limit and there once."""
+    array = integers("slots", value, count)
+    outside = np.flatnonzero((array < 0) | (array >= limit))
+    if outside.size:
+        raise ValueError(f"expected slots in 0 to {limit - 1}, found {array[outside[0]]} of token {outside[0]}")
+    order = np.argsort(array, kind="stable")
+    same = np.flatnonzero(np.diff(array[order]) == 0)
+    if same.size:
+        first, second = order[same[0]], order[same[0] + 1]
+        raise ValueError(f"expected each slot once, found {array[first]} of tokens {first} and {second}")
+    return array
+
+
+def are_slots(values: list[int], count: int, limit: int) -> bool:
+    """Whether `slots` takes these integers; of a few in less time."""
+    return len(values) == count == len(set(values)) and (count == 0 or (min(values) >= 0 and max(values) < limit))
+
+
+def page_layout(value: Any) -> str:
+    """A layout of a paged cache: "nhd" for [pages, page, Hkv, D], "hnd" for [pages, Hkv, page, D]."""
+    if value not in PAGE_LAYOUTS:
+        raise ValueError(f'expected page_layout to be "nhd" or "hnd", found {value!r}')
+    return str(value)
+
+
+def block_table_form(value: Any, batch: int) -> npt.NDArray[Any]:
+    """Integers [B, max_pages], whatever they are."""
+    table = _tensor.as_numbers("block_table", value)
+    if table.dtype.kind not in "iu":
+        raise TypeError(f"expected block_table to hold integers, found {table.dtype}")
+    if table.ndim != 2 or table.shape[0] != batch:
+        hint = ""
+        if table.ndim == 1:
+            rows = "block_table[None]" if batch == 1 else f"block_table.reshape({batch}, -1)"
+            is_whole = batch > 0 and table.size % batch == 0
+            hint = f"; write {rows}" if is_whole else "; write a row of pages for each sequence, padded at its end"
+        raise ValueError(f"expected block_table of shape ({batch}, max pages), [B, pages], found {table.shape}{hint}")
+    return table
+
+
+def block_table(
+    value: Any, lengths: npt.NDArray[np.int64], page: int, pages: int, first: Any = 0
+) -> npt.NDArray[np.int64]:
+    """A block table [B, max_pages]: where each page of each sequence lies.
+
+    Entries for rows `first` … `lengths` must be in range; others may be anything, they are never read.
+    """
+    table = block_table_form(value, lengths.size)
+    limit = table.shape[1] * page
+    if (lengths > limit).any():
+        raise ValueError(
+            f"expected lengths of at most {limit}, {table.shape[1]} pages of {page}, found {lengths.tolist()}; "
+            "write a block_table with more columns"
+        )
+    starts = np.arange(table.shape[1]) * page
+    first = np.broadcast_to(first, lengths.shape)
+    is_used = (starts < lengths[:, None]) & (starts + page > first[:, None]) & (first < lengths)[:, None]
+    bad = np.argwhere(is_used & ((table < 0) | (table >= pages)))
+    if bad.size:
+        b, m = map(int, bad[0])
+        raise ValueError(f"expected block_table in 0 to {pages - 1}, found {int(table[b, m])} at [{b}, {m}]")
+    return table.astype(np.int64)
+
+
+def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int64]:
+    """Where rows are appended, [B]: `count` rows fit from each position on in `length`."""
+    array = integers("positions", value, b)
+    if ((array < 0) | (array > length - count)).any():
+        raise ValueError(
+            f"expected positions in 0 to {length - count}, as {count} rows go in {length}, found {array.tolist()}"
+        )
+    return array
+
+
+def _finite(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"expected {name} to be a number, found {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"expected {name} to fit in a float of 64 bits, found a larger number") from None
+    if not math.isfinite(number):
+        raise ValueError(f"expected a finite {name}, found {value}")
+    return number
+
+
+def integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
+    # A list of none is one of integers; NumPy has it hold floats.
+    is_empty = isinstance(value, list | tuple) and not value
+    array = np.zeros(0, np.int64) if is_empty else _tensor.as_numbers(name, value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
+    if array.shape != (b,):
+        raise ValueError(f"expected {name} of shape ({b},), one a batch, found {array.shape}")
+    if ((array < MIN_I32) | (array > MAX_I32)).any():
+        raise ValueError(f"expected {name} to fit in 32 bits, found {array.tolist()}")
+    return array.astype(np.int64)

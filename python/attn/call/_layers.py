@@ -1,0 +1,145 @@
+"""The calls of the package around attention: multi-head attention with its projections, and merging two results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn.call import _checks, _lse, _problem, _running, _text
+from attn.kernel import _cuda, _tensor
+from attn.words import _signatures
+from attn.words._types import Tensor, TensorT
+
+Array = npt.NDArray[Any]
+
+
+@_signatures.explains_arguments
+def multi_head(
+    x: TensorT,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    w_o: Tensor,
+    heads: int,
+    kv_heads: int | None = None,
+    *,
+    scale: float | None = None,
+    causal: str | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    align: str | None = None,
+    target: str = "host",
+) -> TensorT:
+    """Multi-head self-attention with its projections (Vaswani et al., "Attention Is All You Need", 2017).
+
+    One kernel: X·W_Q, X·W_K, X·W_V, `sdpa` with heads as views, then ·W_O.
+
+    Args:
+      x: (B, S, E), in one float type with the weights.
+      w_q, w_k, w_v, w_o: (E, heads·D), (E, kv_heads·D), (E, kv_heads·Dv), (heads·Dv, E'); heads are contiguous ranges
+        of columns.
+      heads, kv_heads: how many; kv_heads is heads if it is None.
+      scale, causal, window, softcap, align: as in `sdpa`, without offsets.
+      target: a processor, as in `sdpa`.
+
+    Returns:
+      (B, S, E') in the type of x.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`.
+    """
+    named = {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
+    arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
+    dtype = _problem.element_type(arrays["x"], **{name: arrays[name] for name in named if name != "x"})
+    for name, array in arrays.items():
+        if array.ndim != (3 if name == "x" else 2):
+            raise ValueError(f"expected {name} of rank {3 if name == 'x' else 2}, found shape {array.shape}")
+    query_heads, key_heads = _checks.heads(heads if kv_heads is None else (heads, kv_heads), "bsd")
+    _cuda.refuse_gpu("multi_head", target, "only attention has GPU kernels")
+    b, s, width = arrays["x"].shape
+    for name in ("w_q", "w_k", "w_v"):
+        if arrays[name].shape[0] != width:
+            raise ValueError(f"expected {name} to have the {width} rows that x has columns, found {arrays[name].shape}")
+    # What sdpa will see, for its shape and type checks alone: these arrays have no memory.
+    q, k, v = (
+        np.broadcast_to(np.zeros((), arrays["x"].dtype), (b, s, arrays[w].shape[1])) for w in ("w_q", "w_k", "w_v")
+    )
+    words = {"scale": scale, "causal": causal, "window": window, "align": align, "softcap": softcap}
+    problem = _problem.of(q, k, v, _problem.Given(**words, layout="bsd", heads=(query_heads, key_heads)))
+    if "offset" in (problem.causal, problem.align):
+        raise ValueError('expected causal and align to be "top_left" or "bottom_right" here, found offsets')
+    columns = problem.sizes.hq * problem.sizes.dv
+    if arrays["w_o"].shape[0] != columns:
+        raise ValueError(f"expected w_o to have {columns} rows, heads x value head size, found {arrays['w_o'].shape}")
+    attributes = {"heads": f"{query_heads} : i64", "kv_heads": f"{key_heads} : i64"}
+    attributes |= _text.structure(problem.scale, problem.causal, window, problem.align, softcap)
+    shapes = {name: array.shape for name, array in arrays.items()}
+    text = _text.multi_head(shapes, (b, s, arrays["w_o"].shape[1]), dtype, attributes)
+    return _running.compiled(text, target)(*named.values())
+
+
+@_signatures.explains_arguments
+def merge(
+    out1: TensorT,
+    lse1: Tensor | tuple[Tensor, Tensor],
+    out2: TensorT,
+    lse2: Tensor | tuple[Tensor, Tensor],
+    *,
+    target: str = "host",
+) -> tuple[TensorT, Any]:
+    """The attention over the keys of two calls, from their results: shared prefixes, split keys.
+
+    Args:
+      out1, out2: (B, Hq, Sq, Dv) of one float type, from calls on disjoint ranges of keys.
+      lse1, lse2: (B, Hq, Sq), the lse of both calls (return_lse=True), or its two terms (max, log_sum) as a pair
+        (return_max=True, return_log_sum=True): as one number a large lse has no room for log_sum.
+      target: as in `sdpa`.
+
+    Returns:
+      (out, lse): as if one call had seen the keys of both; lse is a pair where lse1 or lse2 is one. Exact: associative
+      up to rounding.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`; or a row of both has a large lse of one number, of which its sum
+        is lost, and both count.
+    """
+    if isinstance(lse1, tuple) or isinstance(lse2, tuple):
+        return _merge_terms(out1, _lse.terms(lse1), out2, _lse.terms(lse2), target)
+    named, tensors = _cuda.split(target, {"out1": out1, "lse1": lse1, "out2": out2, "lse2": lse2})
+    arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
+    shape = arrays["out1"].shape
+    for name, wanted in (("lse1", shape[:-1]), ("out2", shape), ("lse2", shape[:-1])):
+        if len(shape) < 2 or arrays[name].shape != wanted:
+            raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {arrays[name].shape}")
+    dtype = _problem.element_type(arrays["out1"], out2=arrays["out2"])
+    state = np.dtype(np.float64 if dtype == "f64" else np.float32)
+    if any(arrays[name].dtype != state for name in ("lse1", "lse2")):
+        raise TypeError(f"expected lse1 and lse2 in {state}, found {arrays['lse1'].dtype} and {arrays['lse2'].dtype}")
+    if not tensors:
+        _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
+    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=False)
+    out, lse = _running.compiled(text, target)(*(tensors or arrays.values()))
+    return (out, lse) if tensors else (_tensor.like(out, out1), _tensor.like(lse, out1))
+
+
+def _merge_terms(out1: Any, terms1: tuple[Any, Any], out2: Any, terms2: tuple[Any, Any], target: str) -> Any:
+    """`merge` of lse in two terms."""
+    given = {"out1": out1, "max1": terms1[0], "log_sum1": terms1[1]}
+    given |= {"out2": out2, "max2": terms2[0], "log_sum2": terms2[1]}
+    named, tensors = _cuda.split(target, given)
+    arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
+    shape = arrays["out1"].shape
+    dtype = _problem.element_type(arrays["out1"], out2=arrays["out2"])
+    state = np.dtype(np.float64 if dtype == "f64" else np.float32)
+    for name, array in arrays.items():
+        wanted = shape if name == "out2" else shape[:-1]
+        if name != "out1" and (len(shape) < 2 or array.shape != wanted):
+            raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {array.shape}")
+        if not name.startswith("out") and array.dtype != state:
+            raise TypeError(f"expected {name} in {state}, found {array.dtype}")
+    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=True)
+    results = _running.compiled(text, target)(*(tensors or arrays.values()))
+    out, row_max, log_sum = results if tensors else [_tensor.like(x, out1) for x in results]
+    return out, (row_max, log_sum)

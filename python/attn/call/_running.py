@@ -1,0 +1,123 @@
+"""Runs a call of the package by the kernel that is remembered for its forms, or by one that is made for all it has."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from attn.call import _call, _into
+from attn.kernel import _compile, _cuda, _kernel, _tensor
+from attn.kernel._cache import KernelCache, plans
+from attn.words import _words
+
+kernels = KernelCache()
+
+RETURNED = ("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums")
+WHERE = ("target", "dynamic")  # and how a call runs, which is no part of it
+# What is an argument of the kernel or a part of its code, where it is there: nothing is remembered by it.
+GIVEN = frozenset({*_words.ARRAYS, *_words.PRESENT, "score_mod", "mask_mod", "dropout"}) - {"causal", "align"}
+
+
+class Kind:
+    """A function of the package."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: tuple[str, ...],
+        call: Callable[..., _call.Call],
+        forms: Callable[..., tuple[list[Any], tuple[Any, ...], tuple[Any, ...]] | None],
+        of_forms: Callable[..., _call.Call],
+    ) -> None:
+        """For calls of this function.
+
+        Args:
+          function: it, whose other keywords are those of `_problem.Given`.
+          operands: the names of what each call has.
+          call: makes the call of operands for a target, with options.
+          forms: what the kernel takes of operands for a target, of any sizes or not; shapes and types of those that it
+            takes first, and whether they are views; and all else that the problem depends on. None for what is
+            prepared each time.
+          of_forms: makes the call of arrays without values, for a target, all else, and with options.
+        """
+        self.operands, self.call, self.forms, self.of_forms = operands, call, forms, of_forms
+        others = {*operands, *WHERE, *_words.FORMS}
+        self.options = [x for x in inspect.signature(function).parameters if x not in others]
+        self.constants = [x for x in self.options if x not in GIVEN]
+        self.get_constants = operator.itemgetter(*self.constants)
+        self.get_given = operator.itemgetter(*[x for x in self.options if x in GIVEN])
+
+
+def run(kind: Kind, given: dict[str, Any]) -> Any:
+    """What a function of this kind returns that was called with these arguments."""
+    operands = {name: given[name] for name in kind.operands}
+    into, target, dynamic, words, state = given["into"], given["target"], given["dynamic"], given["words"], None
+    if into is None:
+        given["into"] = ()
+    else:
+        returned, state = _into.of(into, {x: given[x] for x in RETURNED if x in given}, given["sink"], target)
+        given |= returned
+    if not [x for x in kind.get_given(given) if x is not None] and not _are_arrays(given):
+        # Of one type and value, since True is no number, though it has the hash of 1.
+        constants = (dynamic, *kind.get_constants(given), *words.values())
+        try:
+            found = kind.forms(target, dynamic, **operands)
+            if found is not None:
+                inputs, types, others = found
+                key = (kind, target, types, others, constants, tuple(map(type, constants)), *words)
+                kernel = plans.get(key) or plans.keep(key, _made(kind, given, types, others))
+                return _into.result(into, kernel.run(inputs, operands["q"], state))
+        except (TypeError, ValueError, IndexError):
+            pass  # a constant is a list, which nothing can be remembered by; or an error, found again
+    options = {name: given[name] for name in kind.options} | words
+    kernel, inputs = prepared(kind.call, target=target, dynamic=dynamic, **operands, **options)
+    return _into.result(into, kernel.run(inputs, operands["q"], state))
+
+
+def _are_arrays(given: dict[str, Any]) -> bool:
+    """Whether there are offsets, which may have a hash, or a scale that is an argument of the kernel."""
+    causal, align = given["causal"], given["align"]
+    are_words = (causal is None or isinstance(causal, str)) and (align is None or isinstance(align, str))
+    return not are_words or hasattr(given["scale"], "__dlpack__")
+
+
+def _made(kind: Kind, given: dict[str, Any], types: tuple[Any, ...], others: tuple[Any, ...]) -> _kernel.Kernel:
+    """The kernel of calls without functions or arrays but those of these types and shapes."""
+    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
+    options = {name: given[name] for name in kind.constants} | given["words"]
+    call = kind.of_forms(arrays, given["target"], *others, **options)
+    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
+    source, _ = call._replace(problem=problem, inputs=[]).traced(None, None, dynamic=given["dynamic"])
+    return compiled(source, given["target"])
+
+
+def prepared(
+    make: Callable[..., _call.Call],
+    *operands: Any,
+    target: str = "host",
+    score_mod: Any = None,
+    mask_mod: Any = None,
+    dynamic: bool | None = False,
+    **options: Any,
+) -> tuple[_kernel.Kernel, list[Any]]:
+    """The kernel of a call that is made of these operands and options, and what it takes."""
+    call = make(*operands, target=target, **options)
+    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return compiled(source, target), [*call.inputs, *traced.arrays]
+
+
+def forms(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    """What a kernel takes of tensors, and their shapes, types, and whether they are views."""
+    if _cuda.is_target(target):
+        device = _cuda.device_of(given)
+        return list(given.values()), tuple([(*device.form(name, x), device.is_view(x)) for name, x in given.items()])
+    arrays = [_tensor.as_array(name, x) for name, x in given.items()]
+    return arrays, tuple([(x.shape, x.dtype, _tensor.is_view(x)) for x in arrays])
+
+
+def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:
+    """The kernel of a problem or an IR file, that of this name or the first, from the cache."""
+    return kernels.get((source, target, name), lambda: _compile.compile(source, target, name=name))

@@ -1,0 +1,1 @@
+"""Kernels: libattn, compiling and caches, code in memory or in a library, tensors in memory, devices."""

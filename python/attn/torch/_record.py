@@ -1,0 +1,101 @@
+"""What the arguments of attn's operators of PyTorch share: a call is a NamedTuple whose fields are the schema.
+
+The words of the table stand last, as one field of a call and one by one in the operator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, get_type_hints
+
+import torch
+
+from attn.trace import _trace
+from attn.words import _words
+
+Tensor = torch.Tensor
+KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
+NO_BOUND = -1  # of a window: None
+CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
+
+
+def schema(cls: type[Any]) -> str:
+    """The arguments of an operator whose calls are of this kind."""
+    hints, defaults = get_type_hints(cls), cls._field_defaults
+    parts = []
+    for name in cls._fields[:-1]:
+        kind = str(getattr(hints[name], "__name__", hints[name]) if hints[name] in (str, bool, Tensor) else hints[name])
+        kind = kind.replace("torch.Tensor", "Tensor").replace(" | None", "?")
+        kind = kind.replace("list[Tensor]", "Tensor[]").replace("list[int]", "int[]")
+        default = defaults.get(name)
+        value = json.dumps(default) if isinstance(default, str) else str(default)
+        parts.append(f"{kind} {name}" + (f"={value}" if name in defaults else ""))
+    return ", ".join([*parts, *[f"{KINDS[form]} {name}=None" for name, form in _words.FORMS.items()]])
+
+
+def of(cls: type[Any], arguments: tuple[Any, ...]) -> Any:
+    """The call that an operator is called with; PyTorch drops trailing defaults."""
+    count = len(cls._fields) - 1
+    given = tuple(arguments[count:])
+    call = cls(*arguments[:count], words=given + (None,) * (len(_words.FORMS) - len(given)))
+    # Of an empty list AOTInductor hands over none.
+    return call._replace(captures=[]) if getattr(call, "captures", ()) is None else call
+
+
+def flat(call: Any) -> tuple[Any, ...]:
+    """The arguments of the operator, the words one by one."""
+    return (*call[:-1], *(call.words or (None,) * len(_words.FORMS)))
+
+
+def tensors(call: Any) -> dict[str, Tensor]:
+    """The tensors by name; those that functions read by that of the function's argument."""
+    found = {name: x for name, x in zip(call._fields, call, strict=True) if isinstance(x, Tensor)}
+    captures = getattr(call, "captures", ())
+    return found | (dict(zip(functions(call).names, captures, strict=True)) if captures else {})
+
+
+def functions(call: Any) -> _trace.Regions:
+    """The functions of a call that has captures."""
+    return _trace.Regions(call.regions, tuple(call.captured.split(",")) if call.captured else ())
+
+
+def input_of(call: Any, name: str) -> Tensor:
+    """What has the gradient `name`: an argument, or a captured tensor by its number."""
+    is_captured = name.startswith(CAPTURE)
+    tensor: Tensor = call.captures[int(name.removeprefix(CAPTURE))] if is_captured else getattr(call, name)
+    return tensor
+
+
+def flat_words(given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The values of words as operators take them; None of those that are not there."""
+    words = {name: given.get(name) for name in _words.FORMS}
+    for name, form in _words.FORMS.items():
+        if form == "Bounds" and words[name] is not None:
+            words[name] = [NO_BOUND if bound is None else bound for bound in words[name]]
+    return tuple(words.values())
+
+
+def keywords(call: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The keywords of attn's functions of a call: these of its fields, its words, offsets in their place, functions."""
+    words = dict(zip(_words.FORMS, call.words, strict=True))
+    for name, form in _words.FORMS.items():
+        if form == "Bounds" and words[name] is not None:
+            words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
+    named = {name: getattr(call, name) for name in (*names, "scale", "causal", "align")} | words
+    if call.offsets is not None:  # causal or align is a word for where they go
+        named["causal" if call.causal is not None else "align"] = call.offsets
+    if getattr(call, "regions", ""):
+        named["score_mod"] = _trace.Traced(functions(call), tuple(x.detach() for x in call.captures))
+    return {name: x for name, x in named.items() if x is not None} | {"dynamic": call.dynamic}
+
+
+def offsets(causal: Any, align: Any) -> tuple[Any, str | None, str | None]:
+    """Offsets among both, and words for where a diagonal lies; of offsets any, to say whose they are."""
+    given = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
+    return given, *[x if x is None or isinstance(x, str) else "top_left" for x in (causal, align)]
+
+
+def integers(value: Any, device: torch.device) -> Tensor | None:
+    """Integers: a tensor where it is, numbers on the device of the queries."""
+    return value if value is None or isinstance(value, Tensor) else torch.as_tensor(value, device=device)

@@ -1,0 +1,1 @@
+"""Functions of scores, traced: symbols, captured arrays, other libraries' functions, and their text."""

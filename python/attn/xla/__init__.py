@@ -1,0 +1,1 @@
+"""The custom call of XLA that attn.jax is made of."""
