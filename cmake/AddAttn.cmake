@@ -76,21 +76,25 @@ function(attn_install name)
   set_property(TARGET attn_product APPEND PROPERTY ATTN_INSTALLED $<TARGET_FILE:${name}>)
 endfunction()
 
-# attn_precompile(TARGET): TARGET takes MLIR's headers precompiled (lib/CMakeLists.txt), which makes compiling it 4 times
+# attn_precompile(TARGET LLVM|IR): TARGET takes headers precompiled (lib/CMakeLists.txt), which makes compiling it 4 times
 # faster. Its compile options must be those of attn_flags.
-function(attn_precompile target)
-  target_precompile_headers(${target} REUSE_FROM attn_precompiled)
+function(attn_precompile target kind)
+  target_precompile_headers(${target} REUSE_FROM attn_precompiled_${kind})
 endfunction()
 
-# attn_add_library(NAME SOURCES… LINK targets… DEPENDS targets…): one layer of lib/.
+# attn_add_library(NAME [LLVM_ONLY] SOURCES… LINK targets… DEPENDS targets…): one layer of lib/; LLVM_ONLY: below the IR.
 function(attn_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "LLVM_ONLY" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC attn_flags ${ARG_LINK})
   # The shared libMLIR only: the static archives beside it would bring second copies of every type id.
   target_link_libraries(${name} PUBLIC MLIR LLVM)
   add_dependencies(${name} attn_headers ${ARG_DEPENDS})
-  attn_precompile(${name})
+  if(ARG_LLVM_ONLY)
+    attn_precompile(${name} LLVM)
+  else()
+    attn_precompile(${name} IR)
+  endif()
   attn_install(${name} EXPORT AttnTargets ARCHIVE DESTINATION lib)
   set_property(GLOBAL APPEND PROPERTY ATTN_LIBRARIES ${name})
 endfunction()
@@ -120,7 +124,7 @@ function(attn_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  attn_precompile(${name})
+  attn_precompile(${name} IR)
   attn_install(${name} EXPORT AttnRuntimeTargets RUNTIME DESTINATION bin)
 endfunction()
 

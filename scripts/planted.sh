@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-python=$PWD/build/venv/bin/python copy=$PWD/build/planted
+environments=$PWD/build copy=$PWD/build/planted
 rm -rf "$copy"
 mkdir -p "$copy"
 git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$copy"
@@ -13,5 +13,9 @@ cd "$copy"
 patch --strip=1 --quiet <test/planted/words.patch
 scripts/python-words.py >python/attn/words/_words.py
 cmake --preset release
-ninja -C build/release -j "$(($(nproc) < 2 ? 1 : 2))" attnc attn-opt attn_c
-PYTHONPATH=$copy/python "$python" -m pytest -q test/python/test_every_word.py
+ninja -C build/release -j "$(($(nproc) < 2 ? 1 : 2))" attnc attn-opt attn-ptx-run attn_c
+export PYTHONPATH=$copy/python
+"$environments/venv/bin/python" -m pytest -q test/python/test_every_word.py
+if [[ -d $environments/frameworks ]]; then
+  "$environments/frameworks/bin/python" -m pytest -q test/frameworks/test_every_word_on_ranks.py
+fi

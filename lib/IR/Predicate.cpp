@@ -29,6 +29,19 @@ auto getMaskAttributes() {
   return llvm::map_range(llvm::make_filter_range(getWords(), isMask), [](const WordInfo &word) { return word.name; });
 }
 
+/// Them on an op; each may be null.
+struct MaskAttributes {
+#define ATTN_MASK_ATTRIBUTE(NAME, ...) Attribute NAME;
+#include "attn/Support/Words.def"
+};
+
+MaskAttributes readMaskAttributes(Operation *op) {
+  return {
+#define ATTN_MASK_ATTRIBUTE(NAME, ...) .NAME = op->getAttr(#NAME),
+#include "attn/Support/Words.def"
+  };
+}
+
 /// The operands that it reads; each may be null.
 struct MaskOperands {
   Value queryLengths, keyLengths, offset, querySequences, keySequences;
@@ -253,13 +266,14 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
     return all;
   };
   size_t numLengths = conjuncts.size();
-  Attribute causal = op->getAttr("causal");
-  auto window = op->getAttrOfType<WindowAttr>("window");
-  auto chunk = op->getAttrOfType<IntegerAttr>("chunk");
+  // All rows of the table: one without a condition here does not compile.
+  auto [causal, windowAttr, align, chunk, prefix] = readMaskAttributes(op);
+  auto window = cast_or_null<WindowAttr>(windowAttr);
+  auto getNumber = [](Attribute attribute) { return cast<IntegerAttr>(attribute).getInt(); };
   if (causal || window || chunk) {
     // The key on the query's diagonal, i + off, and distances from it.
     Value key = rb.position(IndexKind::Key);
-    Value diagonal = rb.add(rb.position(IndexKind::Query), rb.getOffset(causal ? causal : op->getAttr("align")));
+    Value diagonal = rb.add(rb.position(IndexKind::Query), rb.getOffset(causal ? causal : align));
     // causal: j <= i + off; window: i + off - left <= j <= i + off + right
     if (causal)
       keepIf(sle, key, diagonal);
@@ -269,12 +283,12 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
       keepIf(sle, key, rb.add(diagonal, rb.constant(*window.getRight())));
     // chunk: (i + off) floordiv c = j floordiv c
     if (chunk)
-      keepIf(eq, rb.quotient(diagonal, chunk.getInt()), rb.quotient(key, chunk.getInt()));
+      keepIf(eq, rb.quotient(diagonal, getNumber(chunk)), rb.quotient(key, getNumber(chunk)));
   }
   // prefix: j < n, or what causal, window and chunk keep
-  if (auto prefix = op->getAttrOfType<IntegerAttr>("prefix"); prefix && conjuncts.size() > numLengths) {
+  if (prefix && conjuncts.size() > numLengths) {
     Value isNear = joinFrom(numLengths);
-    keepIf(slt, rb.position(IndexKind::Key), rb.constant(prefix.getInt()));
+    keepIf(slt, rb.position(IndexKind::Key), rb.constant(getNumber(prefix)));
     conjuncts.back() = arith::OrIOp::create(builder, loc, isNear, conjuncts.back());
   }
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())

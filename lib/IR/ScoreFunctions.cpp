@@ -49,9 +49,11 @@ static Value modify(ScorePosition &at, Region *region, Value x) {
 }
 
 Value attn::evaluateScore(ScorePosition &at, const ScoreFunctions &functions, Value score) {
+  // All fields: one without a formula here does not compile.
+  const auto &[numBatch, scale, scaleValue, scoreMod, softcap, bias, mask, maskMod, weightMod] = functions;
   score = scaleScore(at, functions, score);
-  if (functions.softcap)
-    score = at.cap(score, *functions.softcap);
+  if (softcap)
+    score = at.cap(score, *softcap);
   return maskScore(at, functions, score);
 }
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Words.h"
+#include "attn/IR/ScoreFunctions.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -38,6 +39,16 @@ using namespace attn;
   static_assert(has_operand_##NAME<MaskOp>, "Words.def: expected attn.mask to have the operand " #NAME);               \
   static_assert(has_operand_##NAME<SdpaBackwardOp>,                                                                    \
                 "Words.def: expected attn.sdpa_backward to have the operand " #NAME);
+#include "attn/Support/Words.def"
+
+// Every lowering and the reference read what changes the scores of a step from ScoreFunctions.
+#define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
+  template <typename Functions>                                                                                        \
+  concept has_field_##NAME = requires(Functions functions) { functions.NAME; };                                        \
+  static_assert(has_field_##NAME<ScoreFunctions> ||                                                                    \
+                    !(has_attribute_##NAME<OnlineStepOp> || has_attribute_##NAME<MapScoresOp> ||                       \
+                      has_attribute_##NAME<BackwardStepOp>),                                                           \
+                "Words.def: expected ScoreFunctions to have the field " #NAME);
 #include "attn/Support/Words.def"
 
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,7 @@ import pytest
 import attn
 from attn.words import _words
 from helpers import assert_close
-from paths import ATTNC
+from paths import ATTNC, call
 
 VALUES = {"Bounds": (2, 1), "Integer": 3, "Positive": 0.5}
 ATTRIBUTES = {"Bounds": "#attn.window<left = 2, right = 1>", "Integer": "3 : i64", "Positive": "0.5 : f64"}
@@ -31,6 +31,7 @@ SCORES = {
     "softcap": lambda x, s: x * attn.tanh(s / x),
     "clamp": lambda x, s: attn.minimum(attn.maximum(s, -x), x),
 }
+Q = KV = "tensor<1x2x24x8xf32>"
 # Score functions that gradients do not have.
 UNDIFFERENTIATED = ["clamp"]
 
@@ -64,6 +65,40 @@ def test_forward_is_the_formula(word, rows):
     assert_close(attn.sdpa(q, k, v, **options(word)), expected, np.float32)
 
 
+def written(word: str) -> str:
+    """The same in attn.sdpa."""
+    places = {"prefix": ", causal", **dict.fromkeys(_words.PLACED, ", align")}
+    alignment = f"{places[word]} = #attn.causal<bottom_right>" if word in places else ""
+    return f"{{{word} = {ATTRIBUTES[_words.FORMS[word]]}{alignment}}}"
+
+
+@pytest.mark.parametrize("word", _words.FORMS)
+def test_the_reference_of_attnc_is_the_formula(word):
+    q, k, v = random((1, 2, 21, 8), (1, 2, 24, 8), (1, 2, 24, 8))
+    rows = Q.replace("24", "21")
+    text = f"""func.func @f(%q: {rows}, %k: {KV}, %v: {KV}, %o: {rows}) -> {rows} {{
+        %r = attn.sdpa ins(%q, %k, %v : {rows}, {KV}, {KV}) outs(%o : {rows}) {written(word)} -> {rows}
+        return %r : {rows}
+      }}"""
+    expected = attn.reference.sdpa(q, k, v, **as_regions(word, 3))
+    assert_close(attn.compile(text, reference=True)(q, k, v), expected, np.float32)
+
+
+@pytest.mark.parametrize("gradients", ["", " grad=q,k,v"])
+@pytest.mark.parametrize("word", _words.FORMS)
+def test_gpus_compute_what_the_reference_does(word, gradients):
+    values = ",".join(map(str, np.atleast_1d(VALUES[_words.FORMS[word]])))
+    words = [f"{word}={values}", *(f"{x}={y}" for x, y in options(word).items() if x != word)]
+    line = f"b1 hq2 sq40 sk70 d32 bf16 {' '.join(words)}{gradients}"
+    command = [ATTNC.with_name("attn-ptx-run"), f"--problem={line}", "--target=sm_80"]
+    if gradients and word in UNDIFFERENTIATED:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode != 0
+        assert f"expected no {word}" in result.stderr
+    else:
+        call(*command)
+
+
 @pytest.mark.parametrize("word", _words.FORMS)
 def test_gradients_are_those_of_the_formula_or_refused(word):
     q, k, v, dout = random((1, 4, 21, 16), (1, 2, 30, 16), (1, 2, 30, 16), (1, 4, 21, 16))
@@ -78,20 +113,15 @@ def test_gradients_are_those_of_the_formula_or_refused(word):
         assert_close(found[name], expected[name], np.float32, name)
 
 
-Q, KV = "tensor<1x2x24x8xf32>", "tensor<1x2x24x8xf32>"
-
-
 def partition(word: str, sharded: str) -> str:
     """attn.sdpa with the word on three devices: the IR of one of them."""
-    places = {"prefix": "causal", **dict.fromkeys(_words.PLACED, "align")}
-    alignment = f", {places[word]} = #attn.causal<top_left>" if word in places else ""
     names = {x: f"%{x}1" if x == sharded else f"%{x}" for x in "qk"}
     text = f"""shard.grid @grid(shape = 3)
       func.func @f(%q: {Q}, %k: {KV}, %v: {KV}, %o: {Q}) -> {Q} {{
         %s = shard.sharding @grid split_axes = [[], [], [0]] : !shard.sharding
         %{sharded}1 = shard.shard %{sharded} to %s annotate_for_users : {Q}
         %r = attn.sdpa ins({names["q"]}, {names["k"]}, %v : {Q}, {KV}, {KV}) outs(%o : {Q})
-          {{{word} = {ATTRIBUTES[_words.FORMS[word]]}{alignment}}} -> {Q}
+          {written(word)} -> {Q}
         return %r : {Q}
       }}"""
     passes = "builtin.module(func.func(sharding-propagation,shard-partition),canonicalize,cse)"

@@ -83,6 +83,15 @@ constexpr double kSmallRatio = 0.5;
 mlir::Value buildSmallTanhRatio(mlir::Value square, llvm::function_ref<mlir::Value(double)> getConstant,
                                 llvm::function_ref<mlir::Value(mlir::Value, mlir::Value, mlir::Value)> multiplyAdd);
 
+/// The attributes of `op` that have a field of their name.
+template <typename OpTy, typename Functions> void readWords(OpTy op, Functions &functions) {
+#define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
+  if constexpr (requires { functions.NAME = op.getProperties().NAME.getValueAsDouble(); })                             \
+    if (mlir::FloatAttr attr = op.getProperties().NAME)                                                                \
+      functions.NAME = attr.getValueAsDouble();
+#include "attn/Support/Words.def"
+}
+
 template <typename OpTy> ScoreFunctions ScoreFunctions::of(OpTy op) {
   ScoreFunctions functions;
   functions.numBatch = getNumBatchDims(op);
@@ -91,16 +100,12 @@ template <typename OpTy> ScoreFunctions ScoreFunctions::of(OpTy op) {
   auto withMap = [&](mlir::MutableOperandRange range) {
     return range.empty() ? ScoreOperand() : ScoreOperand{range[0].get(), maps[range[0].getOperandNumber()]};
   };
-  auto toNumber = [](mlir::FloatAttr attr) { return attr ? std::optional(attr.getValueAsDouble()) : std::nullopt; };
   auto orNull = [](mlir::Region &region) { return region.empty() ? nullptr : &region; };
-  if constexpr (requires { op.getScaleAttr(); })
-    functions.scale = toNumber(op.getScaleAttr());
+  readWords(op, functions);
   if constexpr (requires { op.getScaleValue(); })
     functions.scaleValue = op.getScaleValue();
   if constexpr (requires { op.getScoreMod(); })
     functions.scoreMod = orNull(op.getScoreMod());
-  if constexpr (requires { op.getSoftcapAttr(); })
-    functions.softcap = toNumber(op.getSoftcapAttr());
   if constexpr (requires { op.getBiasMutable(); })
     functions.bias = withMap(op.getBiasMutable());
   if constexpr (requires { op.getMaskMutable(); })

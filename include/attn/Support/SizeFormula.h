@@ -9,6 +9,7 @@
 #ifndef ATTN_SUPPORT_SIZEFORMULA_H
 #define ATTN_SUPPORT_SIZEFORMULA_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 

@@ -13,6 +13,7 @@
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace attn {
 #define GEN_PASS_DEF_EMITCHECKEDENTRYPASS

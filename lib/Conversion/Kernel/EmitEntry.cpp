@@ -16,6 +16,8 @@
 #include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace attn {
 #define GEN_PASS_DEF_EMITENTRYPASS

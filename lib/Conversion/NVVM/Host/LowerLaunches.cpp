@@ -15,6 +15,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace attn {

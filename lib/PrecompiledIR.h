@@ -1,18 +1,19 @@
-//===- Precompiled.h - MLIR's headers, parsed once --------------*- C++ -*-===//
+//===- PrecompiledIR.h - MLIR's headers and ours of the IR, parsed once ---===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Most of the time that a file of ours takes to compile goes into these headers, so all targets share them precompiled
-// (attn_precompile in AddAttn.cmake). No file relies on it: each includes what it uses. Headers of our own are left
-// out; a change to one of them would compile everything again.
+// Most of the time that a file of ours takes to compile goes into these headers, so all targets above lib/IR share them
+// precompiled (attn_precompile in AddAttn.cmake). No file relies on it: each includes what it uses. Of our own headers,
+// only those that nearly every file includes are here; a change to one of them compiles all of these targets again.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_PRECOMPILED_H
-#define ATTN_PRECOMPILED_H
+#ifndef ATTN_PRECOMPILEDIR_H
+#define ATTN_PRECOMPILEDIR_H
 
+#include "attn/IR/Attn.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -23,6 +24,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -35,6 +37,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/IndexingMapOpInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -50,4 +53,4 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#endif // ATTN_PRECOMPILED_H
+#endif // ATTN_PRECOMPILEDIR_H
