@@ -7,8 +7,8 @@ import torch
 
 import attn
 import attn.torch
-from attn import _words
 from attn.torch.parallel import _layout
+from attn.words import _words
 from helpers import assert_close
 from test_every_word import UNDIFFERENTIATED, VALUES, as_regions
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from attn import _words
+from attn.words import _words
 from paths import ATTNC
 
 ROOT = Path(__file__).parents[2]
