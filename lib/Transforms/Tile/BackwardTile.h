@@ -38,6 +38,7 @@ struct BackwardShape : StepShape {
   mutable BackwardStepOp step;
   Operands operands;
   int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
+  BlockMap blockMap;     ///< the kinds of parts of its tiles, where no ranges tell them: some rows by some keys
 };
 
 /// The sizes of the batch dimensions, the last of which counts heads of K.
@@ -46,6 +47,13 @@ llvm::SmallVector<mlir::OpFoldResult> getBatchOfKeys(mlir::OpBuilder &b, const B
 /// The step of a tile, without regions.
 BackwardStepOp createBackwardTile(mlir::OpBuilder &b, const BackwardShape &s, const Operands &operands,
                                   mlir::ValueRange dcaptures = {}, mlir::ValueRange transposed = {});
+
+/// True where the predicate has conjuncts of which no ranges tell where they hold.
+bool asksForBlockMap(BackwardStepOp step);
+/// The map of a step that asks for one (BlockMap.cpp), in front of its tasks or kernels: of parts of the tiles.
+BlockMap createBlockMap(mlir::OpBuilder &b, const BackwardShape &s);
+/// The kind of a whole tile, from those of the parts that it has rows and keys of.
+mlir::Value getKindOfTile(mlir::OpBuilder &b, const BackwardShape &s, const DomainTile &at);
 
 //===----------------------------------------------------------------------===//
 // A task of a CPU (BackwardTask.cpp)
@@ -57,14 +65,7 @@ struct TaskShape : BackwardShape {
   mutable CaptureSums captures;
   /// That something reads, in the order of the step's results, in front of those of captures: the names of the sums.
   llvm::SmallVector<llvm::StringRef> gradients;
-  BlockMap blockMap; ///< the kinds of parts of its tiles, where no ranges tell them: some rows by a panel of keys
 };
-/// True where the predicate has conjuncts of which no ranges tell where they hold.
-bool asksForBlockMap(BackwardStepOp step);
-/// The map of a step that asks for one (BlockMap.cpp), in front of its tasks.
-BlockMap createBlockMap(mlir::OpBuilder &b, const TaskShape &s);
-/// The kind of a whole tile, from those of its parts.
-mlir::Value getKindOfTile(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at);
 /// query_ranges of a tile, in its rows: of a panel of keys, from the first part that is not empty to the last one.
 void buildMappedRanges(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at, BackwardStepOp tiled);
 

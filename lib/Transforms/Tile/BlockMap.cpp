@@ -115,13 +115,30 @@ static int64_t getPartRows(int64_t queryTile, int64_t lanes) {
   return queryTile;
 }
 
-BlockMap attn::createBlockMap(OpBuilder &b, const TaskShape &s) {
-  if (!asksForBlockMap(s.step))
+namespace {
+/// A part of tiles, and the rows of a tile.
+struct Parts {
+  int64_t rows, keys, lanes, queryTile;
+};
+} // namespace
+
+/// On a CPU, of rows that fill vectors and a panel of keys; on a GPU a column tile both ways, as rows of its kernels
+/// are queries or keys.
+static Parts getParts(ScheduleAttr schedule) {
+  if (auto block = dyn_cast<BlockAttr>(schedule))
+    return {block.getKeyTile(), block.getKeyTile(), block.getLanes(), block.getKeyTile()};
+  auto task = cast<BackwardAttr>(schedule);
+  int64_t keyTile = task.getKeyTile(), panel = task.getPanelKeys();
+  int64_t rows = getPartRows(task.getQueryTile(), task.getLanes());
+  return {rows, keyTile % panel == 0 ? panel : keyTile, std::gcd(rows, task.getLanes()), task.getQueryTile()};
+}
+
+BlockMap attn::createBlockMap(OpBuilder &b, const BackwardShape &s) {
+  if (!asksForBlockMap(s.step) || llvm::is_contained(getStaticDomain(s.step), 0))
     return {};
   Location loc = s.loc;
-  auto schedule = cast<BackwardAttr>(s.schedule);
-  int64_t queryTile = schedule.getQueryTile(), keyTile = schedule.getKeyTile(), panel = schedule.getPanelKeys();
-  int64_t rows = getPartRows(queryTile, schedule.getLanes()), keys = keyTile % panel == 0 ? panel : keyTile;
+  auto [rows, keys, lanes, queryTile] = getParts(s.schedule);
+  int64_t partRows = rows;
   AffineExpr dim = b.getAffineDimExpr(0);
   Value sequences = s.step.getCuSeqlensQ();
   OpFoldResult numQueries = s.domainSizes[s.queryPos()];
@@ -130,18 +147,18 @@ BlockMap attn::createBlockMap(OpBuilder &b, const TaskShape &s) {
                                     [&](Value batch) { return getSequenceLength(b, loc, sequences, batch); });
   // Whole tiles: parts behind the last row are empty.
   OpFoldResult numParts =
-      affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(queryTile) * (queryTile / rows), {numQueries});
+      affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(queryTile) * (queryTile / partRows), {numQueries});
   auto getPart = [&](ValueRange batch, Value part) {
     TilePosition at{{b, s.domainSizes, batch}, {}, part, {}, {}, {}, {}};
-    at.firstQuery = affine::makeComposedAffineApply(b, loc, dim * rows, {OpFoldResult(part)});
+    at.firstQuery = affine::makeComposedAffineApply(b, loc, dim * partRows, {OpFoldResult(part)});
     OpFoldResult all =
         sequences ? OpFoldResult(getSequenceLength(b, loc, sequences, batch[0])) : s.domainSizes[s.queryPos()];
-    at.rows = clampedDifference(b, loc, toValue(b, loc, all), at.firstQuery, rows);
-    at.endQuery = min(b, loc, add(b, loc, at.firstQuery, index(b, loc, rows)), toValue(b, loc, all));
+    at.rows = clampedDifference(b, loc, toValue(b, loc, all), at.firstQuery, partRows);
+    at.endQuery = min(b, loc, add(b, loc, at.firstQuery, index(b, loc, partRows)), toValue(b, loc, all));
     at.offsets[s.queryPos()] = at.firstQuery;
     return at;
   };
-  return createKinds(b, s, s.step, rows, keys, std::gcd(rows, schedule.getLanes()), numParts, getPart);
+  return createKinds(b, s, s.step, rows, keys, lanes, numParts, getPart);
 }
 
 /// The part of the map that position `offset` lies in.
@@ -149,15 +166,16 @@ static Value getPartIndex(OpBuilder &b, Location loc, OpFoldResult offset, int64
   return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).floorDiv(size), {offset}));
 }
 
-Value attn::getKindOfTile(OpBuilder &b, const TaskShape &s, const DomainTile &at) {
+Value attn::getKindOfTile(OpBuilder &b, const BackwardShape &s, const DomainTile &at) {
   Location loc = s.loc;
   const BlockMap &map = s.blockMap;
   Value zero = index(b, loc, 0), firstRow = getPartIndex(b, loc, at.offsets[s.queryPos()], map.queryTile),
         firstKey = getPartIndex(b, loc, at.offsets[s.keyPos()], map.keyTile);
-  auto count = [&](unsigned position, int64_t size) {
-    return divideUp(b, loc, toValue(b, loc, at.sizes[position]), index(b, loc, size));
+  auto count = [&](unsigned position, Value first, int64_t size) {
+    Value end = add(b, loc, toValue(b, loc, at.offsets[position]), toValue(b, loc, at.sizes[position]));
+    return subtract(b, loc, divideUp(b, loc, end, index(b, loc, size)), first);
   };
-  Value rows = count(s.queryPos(), map.queryTile), keys = count(s.keyPos(), map.keyTile);
+  Value rows = count(s.queryPos(), firstRow, map.queryTile), keys = count(s.keyPos(), firstKey, map.keyTile);
   auto constant = [&](int8_t kind) -> Value { return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(kind)); };
   Value empty = constant(kEmptyTile), partial = constant(kPartialTile), full = constant(kFullTile);
   TileState extremes = createLoop(b, loc, zero, rows, 1, {empty, full}, [&](Value row, TileState outer) {

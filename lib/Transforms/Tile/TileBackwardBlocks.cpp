@@ -173,9 +173,32 @@ static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile a
   return results;
 }
 
+/// Tiles of columns at multiples of their size, of which the block map says whether each is skipped, full or partial.
+static TileState accumulateMapped(OpBuilder &b, const KernelShape &s, BlockTile at, const llvm::StringMap<Value> &rows,
+                                  const ColumnRanges &ranges, TileState sums) {
+  Location loc = s.loc;
+  int64_t size = s.schedule.getKeyTile();
+  Value whole = index(b, loc, size), lower = multiply(b, loc, divide(b, loc, ranges.lower, whole), whole);
+  return createLoop(b, loc, lower, ranges.upper, size, sums, [&](Value column, TileState carried) {
+    Value count = min(b, loc, whole, subtract(b, loc, ranges.upper, column));
+    at.offsets[s.columnPos()] = column;
+    at.sizes[s.columnPos()] = count;
+    auto step = [&](bool isPartial) {
+      OpFoldResult columns = isPartial ? OpFoldResult(count) : b.getIndexAttr(size);
+      return createBlockStep(b, s, at, rows, column, columns, isPartial, carried);
+    };
+    bool isDense = s.step.getBias() || s.step.getMask();
+    return createStepOfKind(b, loc, getKindOfTile(b, s, at), isDense, carried, step, [&]() -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count, whole);
+    });
+  });
+}
+
 TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const BlockTile &at,
                                   const llvm::StringMap<Value> &rows, TileState sums) {
   Location loc = s.loc;
+  if (isConstantIntValue(s.domainSizes[s.columnPos()], 0))
+    return sums;
   Region built, *known = &s.step.getQueryRanges();
   if (s.hasQueryRows() || known->empty()) {
     known = &built;
@@ -195,6 +218,8 @@ TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const Bloc
     ranges.startMultiple = tile;
     ranges.lower = multiply(b, loc, divide(b, loc, ranges.lower, index(b, loc, tile)), index(b, loc, tile));
   }
+  if (s.blockMap.kinds)
+    return accumulateMapped(b, s, at, rows, ranges, sums);
   auto tiles = [&](Value lower, Value upper, bool isPartial, TileState state) {
     auto step = [&](Value column, OpFoldResult count, TileState carried) {
       return createBlockStep(b, s, at, rows, column, count, isPartial, carried);
@@ -402,6 +427,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
     tileRowDelta(rewriter, row, blockRows);
   rewriter.setInsertionPoint(step);
   BackwardShape s(rewriter, step);
+  s.blockMap = createBlockMap(rewriter, s);
   // One that nothing reads is not computed.
   SmallVector<StringRef> ofKeys;
   for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().slice(1, 2)))
