@@ -54,8 +54,8 @@ mlir::FailureOr<ScheduleAttr> selectBackwardSchedule(SdpaBackwardOp op, const Ta
 /// Those for a GPU.
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
 mlir::FailureOr<ScheduleAttr> selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target);
-/// True where the blocks of a kernel of all gradients, of a sdpa_backward or a backward_step, can add to dQ in the order
-/// of the key tiles: each tile of queries meets the first ones, so that a block's number is that of its turn.
+/// True where the blocks of a kernel of all gradients, of a sdpa_backward or a backward_step, can add to dQ in the
+/// order of the key tiles: each tile of queries meets the first ones, so that a block's number is that of its turn.
 bool addsInOrder(mlir::Operation *op, BlockAttr schedule);
 
 /// That of the decode kernel of so many queries, where `op` can have one. `isSideBySide` says where the heads of K lie
