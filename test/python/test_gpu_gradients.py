@@ -86,6 +86,7 @@ b2 hq4 hkv2 sq40 sk70 d64 bf16 layout=bshd causal=offset grad=q,k,v
 b3 hq4 hkv2 sq? sk? d64 bf16 layout=varlen causal=offset grad=q,k,v
 b1 hq2 sq? sk? d96 bf16 causal=bottom_right grad=q,k,v
 b1 hq2 sq64 sk70 d64 bf16 sink grad=q,v
+b1 hq3 hkv1 sq40 sk48 d64 f16 grad=k,v
 b2 hq4 sq70 sk0 d96 bf16 grad=q bias=1,4,1,0 kv_lengths
 b2 hq2 sq70 sk130 d64 bf16 bias=1,2,70,130 sink grad=q,k,v,bias,sink
 """.strip().splitlines()

@@ -166,6 +166,10 @@ public:
       auto argument = dyn_cast<BlockArgument>(sum.getOutput());
       if (!wait || wait.getProduct() != sum->getResult(0) || !argument || argument.getOwner() != loop.getBody())
         return false;
+      // The next round knows the tile, and not the part of it that rows of few columns are.
+      auto part = cast<ShapedType>(sum.getRhs().getType()), tile = cast<ShapedType>(getRoot(sum.getRhs()).getType());
+      if (part.hasStaticShape() && part.getShape() != tile.getShape())
+        return false;
     }
     int64_t rows = kFragmentRows, columns = schedule.getKeyTile();
     int64_t numbers = 2 * columns + int64_t(sums.size()) * columns / 2; // S, dP, and packed factors
