@@ -277,7 +277,9 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
 }
 
 void attn::createScoreSums(RewriterBase &b, BackwardStepOp step) {
-  BackwardShape s(b, sumBiasAsCapture(b, step));
+  step = sumBiasAsCapture(b, step);
+  b.setInsertionPoint(step); // the place of one that is replaced is gone
+  BackwardShape s(b, step);
   auto results = s.step->getResults().take_back(s.step.getDcaptures().size());
   s.schedule = getSumSchedule(cast<BlockAttr>(s.schedule));
   for (auto [destination, result] : llvm::zip_equal(s.step.getDcaptures(), results)) {
