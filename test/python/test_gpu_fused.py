@@ -33,6 +33,16 @@ APART = [
 ]
 
 
+# A mask that needs a block map: a block that skips a tile would not pass its turn on.
+SUBSETS = """mask_mod {
+  %i = attn.index query : index
+  %j = attn.index key : index
+  %both = arith.andi %i, %j : index
+  %keep = arith.cmpi eq, %both, %j : index
+  attn.yield %keep : i1
+}"""
+
+
 def get_words(line: str, key_tile: int = 64) -> list[str]:
     schedule = (
         f"#attn.block<query_tile = 128, key_tile = {key_tile}, warps = 8, warp_rows = 16, instruction = wgmma, "
@@ -111,6 +121,7 @@ def test_the_policy_counts_what_waits():
     [
         "b1 hq1 sq200 sk600 d64 bf16 kv_lengths grad=q,k,v",
         "b1 hq1 sq400 sk600 d64 bf16 window=100,0 align=top_left grad=q,k,v",
+        f"b1 hq1 sq400 sk600 d64 bf16 grad=q,k,v\n{SUBSETS}",
     ],
 )
 def test_masks_that_keep_no_order_are_refused(line):

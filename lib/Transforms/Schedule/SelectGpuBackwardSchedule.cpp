@@ -109,6 +109,11 @@ template <typename OpTy> static bool meetsFirstKeys(OpTy op, int64_t blockRows, 
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
   if (!captured.empty() || op.getQueryRanges().empty() || ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys))
     return false;
+  Region built; // a block that skips a tile by a block map would not pass its turn on
+  OpBuilder b(op);
+  if (buildRanges(b, op.getLoc(), op.getMaskMod(), RangeAxis::Queries, queries, keys, /*isDense=*/false, built)
+          .numTested > 0)
+    return false;
   int64_t last = 0;
   for (int64_t first = 0; first < keys; first += blockRows) {
     std::optional<RangeBounds> bounds =
