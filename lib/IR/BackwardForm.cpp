@@ -29,13 +29,13 @@ public:
   FailureOr<Values> build() {
     Value scaleValue = op.getScaleValue();
     FloatAttr scale = scaleValue ? FloatAttr() : getStaticScale(op);
-    if ((!scale && !scaleValue) || failed(checkWordsKept(op, BackwardStepOp::getOperationName(),
-                                                         /*expanded=*/{Word::dropout_p, Word::softcap})))
+    if (!scale && !scaleValue)
       return failure();
     if (scaleValue)
       scaleValue = convertFloat(b, loc, scaleValue, type);
-    if (hasSpelledOutMask(op))
-      expandSpelledOutMasks(b, op, op);
+    expandWords(b, op, op, type);
+    if (failed(checkWordsKept(op, BackwardStepOp::getOperationName(), /*expanded=*/Word::dropout_p)))
+      return failure();
     Region weightMod;
     takeScoreRegions(weightMod);
     Value delta = buildDelta();
@@ -46,37 +46,18 @@ public:
   }
 
 private:
-  /// Softcap and the scale of K become part of score_mod and score_grad, dropout and the scale of V of weight_mod.
+  /// The scale of K becomes part of score_mod and score_grad, dropout and the scale of V of weight_mod.
   void takeScoreRegions(Region &weightMod) {
     // The reference may have narrowed the operands again, not the regions.
     Type regionType = op.getScoreMod().empty() ? type : op.getScoreMod().getArgument(0).getType();
     if (op.getDropoutP())
       buildDropout(b, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(), regionType,
                    weightMod);
-    if (op.getSoftcap())
-      composeSoftcap(regionType, op.getSoftcap()->convertToDouble());
     if (!op.getKeyScale())
       return;
     composeKvScale(b, loc, op.getKeyScale(), ScaleOrder::BeforeRegion, regionType, op.getScoreMod());
     composeKeyScaleGradient(b, loc, op.getKeyScale(), regionType, op.getScoreGrad());
     composeKvScale(b, loc, op.getValueScale(), ScaleOrder::AfterRegion, regionType, weightMod);
-  }
-
-  /// score_mod := c tanh(score_mod / c), score_grad(t, ds) := score_grad(t, ds tanh'(score_mod(t) / c))
-  void composeSoftcap(Type regionType, double cap) {
-    OpBuilder::InsertionGuard guard(b);
-    Region grad;
-    grad.takeBody(op.getScoreGrad());
-    Block *block = b.createBlock(&op.getScoreGrad(), op.getScoreGrad().end(), {regionType, regionType}, {loc, loc});
-    Value gradient = block->getArgument(1), x = inlineScoreRegion(b, loc, op.getScoreMod(), block->getArgument(0));
-    Value ratio = arith::DivFOp::create(b, loc, x, createFloatConstant(b, loc, regionType, cap));
-    gradient = arith::MulFOp::create(b, loc, gradient, buildTanhSlope(b, loc, ratio));
-    if (!grad.empty())
-      gradient = inlineRegion(b, grad, {block->getArgument(0), gradient}, [&](IndexOp index) -> Value {
-                   return b.clone(*index)->getResult(0);
-                 }).front();
-    YieldOp::create(b, loc, gradient);
-    foldSoftcap(b, loc, cap, regionType, op.getScoreMod());
   }
 
   AffineMap getMap(StringRef name) {

@@ -39,6 +39,14 @@ Values decomposeScores(Formula &f, ScoresOp op) {
                     [](OpBuilder &, Location, ValueRange x) { return x[0]; })};
 }
 
+Values decomposeSoftcap(Formula &f, SoftcapOp op) {
+  Region region;
+  appendCap(f.builder, op.getLoc(), op.getSoftcap().convertToDouble(), f.type, region);
+  ScoreFunctions functions;
+  functions.scoreMod = &region;
+  return {buildElementwise(f, functions)};
+}
+
 Values decomposeMask(Formula &f, MaskOp op) {
   auto functions = ScoreFunctions::of(op);
   Region predicate;
@@ -301,8 +309,9 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
         Values values = decomposeScores(f, op);
         return values.empty() ? FailureOr<Values>(failure()) : values;
       })
-      .Case<ScaleOp, ModifyOp, SoftcapOp, MapScoresOp>(
+      .Case<ScaleOp, ModifyOp, MapScoresOp>(
           [&](auto op) { return Values{buildElementwise(f, ScoreFunctions::of(op))}; })
+      .Case<SoftcapOp>([&](auto op) { return decomposeSoftcap(f, op); })
       .Case<MaskOp>([&](auto op) { return decomposeMask(f, op); })
       .Case<DropoutOp>([&](auto op) { return decomposeDropout(f, op); })
       .Case<SoftmaxOp>([&](auto op) { return decomposeSoftmax(f, op); })

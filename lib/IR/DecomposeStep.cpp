@@ -58,7 +58,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
     mapMaps.push_back(tileMap);
     Value mapped = domain.createTileAfter(scores, {Query, Key});
     auto map = MapScoresOp::create(b, loc, domain.getResultTypes(mapped), scores, step.getBias(), step.getMask(),
-                                   mapped, step.getScaleValue(), isScaled ? FloatAttr() : scale, step.getSoftcapAttr(),
+                                   mapped, step.getScaleValue(), isScaled ? FloatAttr() : scale,
                                    domain.getKvHead({&step.getScoreMod(), &step.getMaskMod()}),
                                    domain.restrict({Query, Key}, mapMaps));
     map.getMaskMod().takeBody(step.getMaskMod());

@@ -133,6 +133,7 @@ std::optional<Partials> differentiate(OpBuilder &b, Operation *op) {
       .Case<math::SqrtOp>([&](auto) { return Partials{select(x.equals(c(0)), c(0), 0.5 / r)}; })
       .Case<math::RsqrtOp>([&](auto) { return Partials{-0.5 * r * (r * r)}; })
       .Case<math::TanhOp>([&](auto) { return Partials{{&b, loc, buildTanhSlope(b, loc, x.value)}}; })
+      .Case<ScoreFunction>([&](ScoreFunction f) { return Partials{{&b, loc, f.buildSlope(b, loc, x.value)}}; })
       .Case<math::SinOp>([&](auto) { return Partials{apply<math::CosOp>(x)}; })
       .Case<math::CosOp>([&](auto) { return Partials{-apply<math::SinOp>(x)}; })
       .Case<math::TanOp>([&](auto) { return Partials{1.0 + r * r}; })
@@ -289,6 +290,10 @@ LogicalResult attn::buildScoreGradient(OpBuilder &builder, Location loc, Region 
     return failure();
   Value dScore = adjoints.get(score);
   yield->setOperand(0, dScore ? convertFloat(builder, loc, dScore, type) : createFloatConstant(builder, loc, type, 0));
+  for (ScoreFunction function : llvm::make_early_inc_range(block->getOps<ScoreFunction>())) {
+    rewriter.setInsertionPoint(function);
+    rewriter.replaceOp(function, function.buildFormula(rewriter, loc, function->getOperand(0)));
+  }
   simplify(rewriter, *holder);
   grad.takeBody(region);
   return success();
@@ -314,21 +319,10 @@ FailureOr<SmallVector<Value>> attn::buildAdjoints(OpBuilder &builder, ArrayRef<O
 }
 
 //===----------------------------------------------------------------------===//
-// Softcap
+// Hyperbolic tangent
 //===----------------------------------------------------------------------===//
 
 Value attn::buildTanhSlope(OpBuilder &builder, Location loc, Value x) {
   Number e = apply<math::ExpOp>(-2.0 * apply<math::AbsFOp>(Number{&builder, loc, x})), sum = 1.0 + e;
   return (4.0 * e / (sum * sum)).value;
-}
-
-void attn::foldSoftcap(OpBuilder &builder, Location loc, double cap, Type type, Region &region) {
-  OpBuilder::InsertionGuard guard(builder);
-  Region given;
-  given.takeBody(region);
-  Block *block = builder.createBlock(&region, region.end(), {type}, {loc});
-  Number x{&builder, loc, inlineScoreRegion(builder, loc, given, block->getArgument(0))};
-  // times 1 / cap, as kernels compute it
-  Number ratio = 1 / cap * x;
-  YieldOp::create(builder, loc, (cap * apply<math::TanhOp>(ratio)).value);
 }

@@ -22,6 +22,7 @@ using namespace mlir;
 
 #include "attn/IR/AttnDialect.cpp.inc"
 #include "attn/IR/AttnEnums.cpp.inc"
+#include "attn/IR/ScoreFunctionInterface.cpp.inc"
 #include "attn/Schedule/ScheduleInterface.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "attn/IR/AttnAttrs.cpp.inc"

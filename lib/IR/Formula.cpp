@@ -14,7 +14,10 @@ using namespace mlir;
 using namespace attn;
 
 Value attn::createFloatConstant(OpBuilder &builder, Location loc, Type type, double value) {
-  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
+  TypedAttr constant = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    constant = DenseElementsAttr::get(vector, constant);
+  return arith::ConstantOp::create(builder, loc, constant);
 }
 
 Value attn::convertFloat(OpBuilder &builder, Location loc, Value value, Type to) {

@@ -59,7 +59,8 @@ Value FormulaPosition::load(const ScoreOperand &operand) {
 }
 
 Value FormulaPosition::evaluate(Region &region, ValueRange arguments) {
-  return inlineRegion(b, region, arguments, [&](IndexOp index) { return f.getIndex(b, index); }).front();
+  auto apply = [&](ScoreFunction function, Value x) { return function.buildFormula(b, loc, x); };
+  return inlineRegion(b, region, arguments, [&](IndexOp index) { return f.getIndex(b, index); }, apply).front();
 }
 
 Value attn::buildElementwise(Formula &f, const ScoreFunctions &functions,

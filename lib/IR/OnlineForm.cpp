@@ -84,15 +84,15 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
     return failure();
   Value scaleValue = op.getScaleValue();
   FloatAttr scale = scaleValue ? nullptr : getStaticScale(op);
-  if ((!scale && !scaleValue) ||
-      failed(checkWordsKept(op, OnlineStepOp::getOperationName(), /*expanded=*/Word::dropout_p)))
+  if (!scale && !scaleValue)
     return failure();
   Location loc = op.getLoc();
   if (scaleValue)
     scaleValue = convertFloat(builder, loc, scaleValue, stateType);
   // Before the step, which captures what the regions need from outside.
-  if (hasSpelledOutMask(op))
-    expandSpelledOutMasks(builder, op, op);
+  expandWords(builder, op, op, stateType);
+  if (failed(checkWordsKept(op, OnlineStepOp::getOperationName(), /*expanded=*/Word::dropout_p)))
+    return failure();
   Region scoreMod, weightMod;
   takeScoreRegions(builder, op, stateType, scoreMod, weightMod);
 
@@ -117,7 +117,7 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
       builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getMask(), before.acc,
       before.rowMax, before.rowSum, op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
       /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
-      /*query_bytes=*/ValueRange(), scale, op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps),
+      /*query_bytes=*/ValueRange(), scale, builder.getAffineMapArrayAttr(stepMaps),
       op.getBlockMapAttr(), op.getMax() ? builder.getUnitAttr() : UnitAttr(), op.getMinQueriesAttr(),
       op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());

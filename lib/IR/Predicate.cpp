@@ -155,9 +155,9 @@ static bool spellsOutPredicate(Operation *op) {
          llvm::any_of(getMaskAttributes(), [&](StringRef name) { return op->hasAttr(name); });
 }
 
-bool attn::hasSpelledOutMask(Operation *op) {
+bool attn::hasWordsToExpand(Operation *op) {
   auto sdpa = dyn_cast<SdpaOp>(op);
-  return spellsOutPredicate(op) || (sdpa && sdpa.getSink()) || hasOrigins(op);
+  return spellsOutPredicate(op) || (sdpa && sdpa.getSink()) || hasOrigins(op) || hasScoreWords(op);
 }
 
 bool attn::hasPredicate(Operation *op) {
@@ -222,12 +222,15 @@ bool attn::visitsOnly(Operation *op, GatherPagesOp gather, AffineMap map) {
 }
 
 SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments,
-                                      function_ref<Value(IndexOp)> getIndex) {
+                                      function_ref<Value(IndexOp)> getIndex,
+                                      function_ref<Value(ScoreFunction, Value)> apply) {
   IRMapping mapping;
   mapping.map(region.front().getArguments(), arguments);
   for (Operation &op : region.front().without_terminator()) {
     if (auto index = dyn_cast<IndexOp>(op))
       mapping.map(index.getResult(), getIndex(index));
+    else if (auto function = dyn_cast<ScoreFunction>(op); function && apply)
+      mapping.map(op.getResult(0), apply(function, mapping.lookupOrDefault(op.getOperand(0))));
     else
       builder.clone(op, mapping);
   }
@@ -321,9 +324,11 @@ void attn::buildStart(OpBuilder &builder, SdpaOp op, Region &region, Type type) 
   YieldOp::create(builder, loc, start);
 }
 
-void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *target) {
-  if (!hasSpelledOutMask(op))
+void attn::expandWords(OpBuilder &builder, Operation *op, Operation *target, Type type) {
+  if (!hasWordsToExpand(op))
     return;
+  if (hasScoreWords(op))
+    expandScoreWords(builder, op, target, type ? type : getAccumulationType(getElementTypeOrSelf(op->getOperand(0))));
   Region predicate, start;
   bool hasMask = hasPredicate(op);
   // A start region of its own knows nothing of lengths.

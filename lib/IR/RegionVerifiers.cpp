@@ -24,6 +24,8 @@ static bool isCapturedRead(Operation &op, Region &region) {
 static bool isScalarOp(Operation &op, Region &region) {
   if (isCapturedRead(op, region) || isa<IndexOp>(op))
     return true;
+  if (isa<ScoreFunction>(op))
+    return region.getNumArguments() == 1;
   // A region of gradients takes two arguments.
   if (isa<AccumulateOp>(op))
     return region.getNumArguments() == 2;

@@ -18,27 +18,14 @@ bool ScoreFunctions::hasOnlyScaleAndMasks() const {
          ScoreFunctions{.numBatch = numBatch, .scale = scale, .mask = mask, .maskMod = maskMod, .weightMod = weightMod};
 }
 
-bool ScoreFunctions::hasThreeParts() const {
-  return *this == ScoreFunctions{.numBatch = numBatch,
-                                 .scale = scale,
-                                 .scaleValue = scaleValue,
-                                 .scoreMod = scoreMod,
-                                 .softcap = softcap,
-                                 .bias = bias,
-                                 .mask = mask,
-                                 .maskMod = maskMod,
-                                 .weightMod = weightMod};
+bool attn::isFinite(Region &scoreMod) {
+  return scoreMod.empty() ||
+         llvm::all_of(scoreMod.front().without_terminator(), [](Operation &op) { return isa<ScoreFunction>(op); });
 }
 
 Value ScorePosition::getConstant(double value) { return createFloatConstant(b, loc, type, value); }
 
 Value ScorePosition::convert(Value x, Type to) { return convertFloat(b, loc, x, to); }
-
-Value ScorePosition::cap(Value score, double c) {
-  Value constant = getConstant(c);
-  Value ratio = arith::DivFOp::create(b, loc, score, constant);
-  return arith::MulFOp::create(b, loc, constant, math::TanhOp::create(b, loc, ratio));
-}
 
 /// region(x), in the type that it is written in
 static Value modify(ScorePosition &at, Region *region, Value x) {
@@ -50,11 +37,8 @@ static Value modify(ScorePosition &at, Region *region, Value x) {
 
 Value attn::evaluateScore(ScorePosition &at, const ScoreFunctions &functions, Value score) {
   // All fields: one without a formula here does not compile.
-  const auto &[numBatch, scale, scaleValue, scoreMod, softcap, bias, mask, maskMod, weightMod] = functions;
-  score = scaleScore(at, functions, score);
-  if (softcap)
-    score = at.cap(score, *softcap);
-  return maskScore(at, functions, score);
+  const auto &[numBatch, scale, scaleValue, scoreMod, bias, mask, maskMod, weightMod] = functions;
+  return maskScore(at, functions, scaleScore(at, functions, score));
 }
 
 Value attn::evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, Value weight) {

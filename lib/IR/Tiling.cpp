@@ -28,8 +28,8 @@ namespace {
 /// A spelled-out mask counts rows and keys of the whole problem: in a tile it becomes a region, which can be shifted.
 void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<OpFoldResult> offsets,
                 ArrayRef<OpFoldResult> sizes) {
-  if (hasSpelledOutMask(op) && !isWholeProblem(op, offsets, sizes))
-    expandSpelledOutMasks(builder, op, tiled);
+  if (hasWordsToExpand(op) && !isWholeProblem(op, offsets, sizes))
+    expandWords(builder, op, tiled);
 }
 
 /// The map of an operand that a tile takes a slice of; null for one that goes to every tile as it is.

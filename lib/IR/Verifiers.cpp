@@ -14,17 +14,17 @@
 using namespace mlir;
 using namespace attn;
 
-LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType) {
+LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType, StringRef name) {
   if (!softcap)
     return success();
   double value = softcap->convertToDouble();
   if (!std::isfinite(value) || value <= 0)
-    return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
+    return op->emitOpError("C6: expected ") << name << " to be finite and greater than 0, found " << value;
   // Scores are multiplied by a reciprocal of it, which has to be finite as well.
   bool isNormal = accumulationType.isF32() ? std::isnormal(static_cast<float>(value)) : std::isnormal(value);
   if (!isNormal)
-    return op->emitOpError("C6: expected softcap to be a normal number in ")
-           << accumulationType << ", the type of the accumulation, found " << value << "; leave it out for no cap";
+    return op->emitOpError("C6: expected ")
+           << name << " to be a normal number in " << accumulationType << ", the type of the accumulation, found " << value << "; leave it out for no cap";
   return success();
 }
 
@@ -164,11 +164,13 @@ template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulato
       failed(verifyKeysAndValues(op, type, getElementTypeOrSelf(op.getKey().getType()),
                                  getElementTypeOrSelf(op.getValue().getType()))) ||
       (op.getBias() && failed(verifyFloat(op, op.getBias(), "bias"))) || failed(verifyMask(op, op.getMask())) ||
-      failed(verifySoftcap(op, op.getSoftcap(), getAccumulationType(type))) ||
       failed(verifyMaskMod(op, op.getMaskMod())) ||
       failed(verifyScoreMod(op, op.getScoreMod(), "score_mod", getModType(op.getScoreMod(), type, accumulator))) ||
       failed(verifyKeyRanges(op, op.getKeyRanges())) || failed(verifyScoreWeight(op, op.getScoreWeight())))
     return failure();
+  if constexpr (requires { op.getSoftcap(); })
+    if (failed(verifySoftcap(op, op.getSoftcap(), getAccumulationType(type))))
+      return failure();
   Type accumulation = accumulator ? getElementTypeOrSelf(accumulator.getType()) : getAccumulationType(type);
   return verifyScale(op, op.getScaleValue(), op.getScale(), accumulation);
 }
@@ -239,6 +241,8 @@ LogicalResult ScaleOp::verify() {
   Type accumulation = getAccumulationType(getElementTypeOrSelf(getInput().getType()));
   return verifyScale(*this, getScaleValue(), getScale(), accumulation);
 }
+
+LogicalResult CapOp::verify() { return verifySoftcap(*this, getLimit(), getScore().getType(), "limit"); }
 
 LogicalResult SoftcapOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())))

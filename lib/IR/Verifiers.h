@@ -22,7 +22,7 @@ mlir::LogicalResult verifyForm(mlir::Operation *op);
 
 /// C6: finite and greater than 0, and a normal number in the type of the accumulation.
 mlir::LogicalResult verifySoftcap(mlir::Operation *op, std::optional<llvm::APFloat> softcap,
-                                  mlir::Type accumulationType);
+                                  mlir::Type accumulationType, llvm::StringRef name = "softcap");
 /// C9: a finite attribute, also in the type of the accumulation, or a value of that type (may be null), not both.
 mlir::LogicalResult verifyScale(mlir::Operation *op, mlir::Value value, std::optional<llvm::APFloat> scale,
                                 mlir::Type accumulationType);

@@ -162,8 +162,8 @@ const Contract kContracts[] = {
        return sdpa && sdpa.getKeyRanges().empty();
      },
      "key ranges after phase analyze-mask; run attn-analyze-mask"},
-    {"analyze-mask", [](Operation *op) { return isa<SdpaOp, SdpaBackwardOp>(op) && hasSpelledOutMask(op); },
-     "no spelled-out mask after phase analyze-mask; run attn-analyze-mask"},
+    {"analyze-mask", [](Operation *op) { return isa<SdpaOp, SdpaBackwardOp>(op) && hasWordsToExpand(op); },
+     "no word of masks, sinks, origins or score functions after phase analyze-mask; run attn-analyze-mask"},
     {"analyze-mask",
      [](Operation *op) {
        auto gradients = dyn_cast<SdpaBackwardOp>(op);

@@ -22,6 +22,7 @@
 
 #include "attn/IR/AttnDialect.h.inc"
 #include "attn/IR/AttnEnums.h.inc"
+#include "attn/IR/ScoreFunctionInterface.h.inc"
 #include "attn/Schedule/ScheduleInterface.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "attn/IR/AttnAttrs.h.inc"

@@ -11,6 +11,7 @@
 #ifndef ATTN_IR_ATTNBASE_TD
 #define ATTN_IR_ATTNBASE_TD
 
+include "attn/IR/ScoreFunctionInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"

@@ -85,22 +85,21 @@ def Attn_WaitProductOp : Attn_Op<"wait_product", [SameOperandsAndResultType, Mem
 }
 
 def Attn_MapScoresOp : Attn_StructuredOp<"map_scores", [AttrSizedOperandSegments]> {
-  let summary = "what happens to each score of a tile: scale, score_mod, softcap, bias, masks";
+  let summary = "what happens to each score of a tile: scale, score_mod, bias, masks";
   let description = [{
-    In this order, as in `attn.sdpa`, each where it is given: `s = scale * s`, `s = score_mod(s)`,
-    `s = softcap * tanh(s / softcap)`, `s = s + bias`; and -inf for a key that a bias of -inf, `mask` or `mask_mod`
-    removes. Regions know the position (`attn.index`); `kv_head` maps a head to the head of K, where a region asks for
-    it.
+    In this order, as in `attn.sdpa`, each where it is given: `s = scale * s`, `s = score_mod(s)`, `s = s + bias`; and
+    -inf for a key that a bias of -inf, `mask` or `mask_mod` removes. Regions know the position (`attn.index`);
+    `kv_head` maps a head to the head of K, where a region asks for it.
 
     Domain: (batch…, query, key).
 
     * C1, C2: as for `attn.scores`.
     * C4: input and output are of one floating-point type, in which `score_mod` calculates, or in that of the
       accumulation.
-    * C6, C8, C9, C10: as for `attn.online_step`.
+    * C8, C9, C10: as for `attn.online_step`.
 
     ```mlir
-    %t = attn.map_scores ins(%s : tensor<4x6xf32>) outs(%init : tensor<4x6xf32>) {softcap = 30.0 : f64} mask_mod {
+    %t = attn.map_scores ins(%s : tensor<4x6xf32>) outs(%init : tensor<4x6xf32>) {scale = 0.25 : f64} mask_mod {
       %i = attn.index query : index
       %j = attn.index key : index
       %keep = arith.cmpi sle, %j, %i : index
@@ -110,8 +109,7 @@ def Attn_MapScoresOp : Attn_StructuredOp<"map_scores", [AttrSizedOperandSegments
   }];
   let arguments = (ins Attn_Shaped:$input, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
                        Attn_Shaped:$output, Optional<AnyFloat>:$scale_value, OptionalAttr<F64Attr>:$scale,
-                       OptionalAttr<F64Attr>:$softcap, OptionalAttr<AffineMapAttr>:$kv_head,
-                       OptionalAttr<AffineMapArrayAttr>:$maps);
+                       OptionalAttr<AffineMapAttr>:$kv_head, OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{

@@ -49,7 +49,7 @@ def Attn_InitStateOp : Attn_StructuredOp<"init_state"> {
 def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegments]> {
   let summary = "folds one range of keys into a running state";
   let description = [{
-    With `s_j` the score of key j after scale, score_mod, softcap, bias and predicate:
+    With `s_j` the score of key j after scale, score_mod, bias and predicate:
 
     1. `m' = max(row_max, max_j s_j)`;
     2. `alpha = (row_max == -inf) ? 0 : exp(row_max - m')`, `p_j = exp(s_j - m')`, 0 for a removed key;
@@ -88,7 +88,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
                        Optional<Attn_Shaped>:$score_weight, Optional<AnyFloat>:$scale_value,
                        Variadic<Attn_Shaped>:$more_keys, Variadic<Attn_Shaped>:$more_values,
                        Variadic<Attn_Shaped>:$query_bytes,
-                       OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap,
+                       OptionalAttr<F64Attr>:$scale,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map, UnitAttr:$exact_max,
                        OptionalAttr<I64Attr>:$min_queries,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
@@ -320,6 +320,23 @@ def Attn_IndexOp : Attn_Op<"index", [Pure]> {
   let arguments = (ins Attn_IndexKind:$kind);
   let results = (outs Index:$result);
   let assemblyFormat = "$kind attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_CapOp : Attn_Op<"cap", [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Attn_ScoreFunction>]> {
+  let summary = "limits a score smoothly to (-limit, limit)";
+  let description = [{
+    `limit * tanh(score / limit)`, what the word `softcap` of `attn.sdpa` becomes at the end of `score_mod`.
+
+    * C6: limit is a normal number of the type of the score, greater than 0.
+
+    ```mlir
+    %t = attn.cap %score {limit = 30.0 : f64} : f32
+    ```
+  }];
+  let arguments = (ins AnyFloat:$score, F64Attr:$limit);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "$score attr-dict `:` type($score)";
   let hasVerifier = 1;
 }
 

@@ -21,8 +21,8 @@ namespace attn {
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> decompose(mlir::OpBuilder &builder, mlir::Operation *op,
                                                           mlir::Type computeType);
 
-/// True where `op` has mask sugar, or words of what its rows start with; and where it does or holds a mask_mod region.
-bool hasSpelledOutMask(mlir::Operation *op);
+/// True where `op` has words that expandWords makes regions of; and where it has mask sugar or a mask_mod region.
+bool hasWordsToExpand(mlir::Operation *op);
 bool hasPredicate(mlir::Operation *op);
 
 /// Fills the empty `region` with the conjunction of the spelled-out masks of `op` (sdpa or mask) and its mask_mod. This
@@ -61,9 +61,16 @@ void composeKeyScaleGradient(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 /// The map of the operands of kv_scale over the domain of a sdpa that has them.
 mlir::AffineMap getKvScaleMap(SdpaOp op);
 
-/// Puts the regions that stand for the spelled-out masks of `op` into `target` (`op` itself or a copy of it) and takes
-/// the spelled-out forms away.
-void expandSpelledOutMasks(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *target);
+/// Puts the regions that stand for the masks, sinks, origins and score functions that are words of `op` into `target`
+/// (`op` itself or a copy of it) and takes the words away. New regions of scores are of `type`: null for that of the
+/// accumulation.
+void expandWords(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *target, mlir::Type type = {});
+/// The part of it that is score functions (ScoreWords.cpp).
+bool hasScoreWords(mlir::Operation *op);
+void expandScoreWords(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *target, mlir::Type type);
+/// Makes limit * tanh(score_mod(s) / limit) of what `scoreMod` computes; the region, which may be empty, then takes and
+/// yields `type`.
+void appendCap(mlir::OpBuilder &builder, mlir::Location loc, double limit, mlir::Type type, mlir::Region &scoreMod);
 /// Writes the alignment of the mask sugar of a sdpa or mask that has none, where its numbers of queries and keys, which
 /// were known to be equal, no longer are.
 void spellOutAlignment(mlir::Operation *op);
@@ -151,7 +158,7 @@ llvm::SmallVector<mlir::AffineMap> getStateMaps(OnlineStepOp op);
 /// Drops from the maps' domain every dimension that `kept` does not list.
 mlir::AffineMap restrictDomain(mlir::AffineMap map, llvm::ArrayRef<unsigned> kept);
 
-/// `value` as a constant of a float type.
+/// `value` as a constant of a float type, or of vectors of one.
 mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 
 /// A float value in another float type.
@@ -162,10 +169,13 @@ mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Val
 mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FloatType to,
                              bool hasHalf = false);
 
-/// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index and
-/// `arguments` in that of the region's, and returns the yielded values.
-llvm::SmallVector<mlir::Value> inlineRegion(mlir::OpBuilder &builder, mlir::Region &region, mlir::ValueRange arguments,
-                                            llvm::function_ref<mlir::Value(IndexOp)> getIndex);
+/// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index, what `apply`
+/// builds, where it is given, in that of score functions, and `arguments` in that of the region's. Returns the yielded
+/// values.
+llvm::SmallVector<mlir::Value>
+inlineRegion(mlir::OpBuilder &builder, mlir::Region &region, mlir::ValueRange arguments,
+             llvm::function_ref<mlir::Value(IndexOp)> getIndex,
+             llvm::function_ref<mlir::Value(ScoreFunction, mlir::Value)> apply = nullptr);
 /// What a region of one score or weight, which may be empty, makes of `x`, in the type of `x`; inside of another
 /// region, which has the same positions.
 mlir::Value inlineScoreRegion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &region, mlir::Value x);

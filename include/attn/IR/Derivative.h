@@ -50,10 +50,6 @@ mlir::LogicalResult buildChainGradients(mlir::OpBuilder &builder, GradientFlow &
 /// tanh rounds to 1 is 0.
 mlir::Value buildTanhSlope(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 
-/// Makes cap * tanh(score_mod(s) / cap) of what `region` computes; the region, which may be empty, then takes and
-/// yields `type`.
-void foldSoftcap(mlir::OpBuilder &builder, mlir::Location loc, double cap, mlir::Type type, mlir::Region &region);
-
 } // namespace attn
 
 #endif // ATTN_IR_DERIVATIVE_H

@@ -22,13 +22,15 @@ struct ScoreOperand {
   bool operator==(const ScoreOperand &) const = default;
 };
 
+/// True where all that a region, which may be empty, does to a score is score functions: what is finite stays so.
+bool isFinite(mlir::Region &scoreMod);
+
 /// What an op does to its scores and weights, each part where it is there; regions are null where they are empty.
 struct ScoreFunctions {
   unsigned numBatch = 0; ///< of the domain: query and key follow
   std::optional<double> scale;
   mlir::Value scaleValue;
   mlir::Region *scoreMod = nullptr;
-  std::optional<double> softcap;
   ScoreOperand bias, mask;
   mlir::Region *maskMod = nullptr, *weightMod = nullptr;
 
@@ -36,12 +38,10 @@ struct ScoreFunctions {
   template <typename OpTy> static ScoreFunctions of(OpTy op);
 
   /// True where a key may be removed, or have a score of -inf.
-  bool mayRemove() const { return bias.value || mask.value || maskMod || scoreMod; }
+  bool mayRemove() const { return bias.value || mask.value || maskMod || (scoreMod && !isFinite(*scoreMod)); }
   /// True where scores are products times `scale`, and keys are only removed. By comparison of all fields, so that no
   /// function can be forgotten here.
   bool hasOnlyScaleAndMasks() const;
-  /// True where scaleScore, the softcap and maskScore are all that evaluateScore does.
-  bool hasThreeParts() const;
   bool operator==(const ScoreFunctions &) const = default;
 };
 
@@ -61,20 +61,18 @@ public:
   virtual mlir::Value broadcast(mlir::Value scalar) { return convert(scalar, type); }
   /// Floats as those of another type.
   virtual mlir::Value convert(mlir::Value x, mlir::Type to);
-  /// c tanh(s / c)
-  virtual mlir::Value cap(mlir::Value score, double c);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Type type;
 };
 
-/// scale * s, then score_mod, softcap, bias, mask and mask_mod of it.
+/// scale * s, then score_mod, bias, mask and mask_mod of it.
 mlir::Value evaluateScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
 /// weight_mod(p), and 0 for a weight of 0.
 mlir::Value evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, mlir::Value weight);
 
-/// What stands in front of the softcap of evaluateScore, and what behind it, for those who cap several vectors at once.
+/// The two parts of evaluateScore, scale and score_mod, and bias and masks.
 mlir::Value scaleScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
 mlir::Value maskScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
 

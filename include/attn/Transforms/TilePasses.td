@@ -276,7 +276,7 @@ def DecomposeStepPass : Pass<"attn-decompose-step"> {
     The recurrence of the online softmax, an op a formula, for any target:
 
         s = q k^T                                       attn.product
-        s = scale, score_mod, softcap, bias, masks      attn.map_scores, where there are any
+        s = scale, score_mod, bias, masks               attn.map_scores, where there are any
         n = max(m, max_j s_j)                           attn.row_max
         alpha = exp(m - n): acc = alpha acc, l = alpha l, m = n     attn.rescale
         p = exp(s - n), l = l + sum_j p, p = weight_mod(p)          attn.weights

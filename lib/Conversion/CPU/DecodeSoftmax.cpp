@@ -62,7 +62,7 @@ Value attn::cpu::emitSoftmax(const DecodeTile &t, LaneCode &laneCode, Value row)
   laneCode.prepare(t.rows.getQuery(row), t.rows.getHead(row));
   std::function<Value(Value)> loadScores = getScoresOfRow(t, row);
   Values best = forEachKeyVector(t, vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
-    Value score = laneCode.apply(loadScores(first), first, 0, mask);
+    Value score = laneCode.apply(loadScores(first), {0, first, mask});
     if (mask)
       score = vb.select(mask, score, vb.splat(kMinusInf));
     vb.store(score, t.scores, {row, first});
@@ -87,7 +87,7 @@ Value attn::cpu::emitSoftmax(const DecodeTile &t, LaneCode &laneCode, Value row)
     Value score = vb.load(t.scores, {row, first}), weight = vb.expDifference(score, max, weightType);
     if (mask || laneCode.isPartial())
       weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
-    Value modified = laneCode.modifyWeight(weight, first, 0, mask);
+    Value modified = laneCode.modifyWeight(weight, {0, first, mask});
     vb.store(vb.convert(modified, weightType), t.weights, {row, first});
     return Values{arith::AddFOp::create(vb.b, vb.loc, carried.front(), weight)};
   });

@@ -34,79 +34,71 @@ void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
     region->prepare(queries, head);
 }
 
-/// Key `key`, or the keys from it on, of number `v` of the block.
 class LaneCode::Position : public ScorePosition {
 public:
-  Position(LaneCode &code, Value key, unsigned v, Value mask)
-      : ScorePosition(code.vb.b, code.vb.loc, code.vb.elementType), code(code), key(key), v(v), mask(mask) {}
+  Position(LaneCode &code, LanePosition at)
+      : ScorePosition(code.vb.b, code.vb.loc, code.vb.elementType), code(code), at(at) {}
 
-  Value load(const ScoreOperand &operand) override { return code.loadDense(operand, key, code.queries[v], mask); }
+  Value load(const ScoreOperand &operand) override { return code.loadDense(operand, at); }
   Value evaluate(Region &region, ValueRange arguments) override {
     LaneRegion &lanes = &region == code.functions.maskMod    ? code.maskMod
                         : &region == code.functions.scoreMod ? code.scoreMod
                                                              : code.weightMod;
-    return lanes.evaluate(v, key, arguments.empty() ? Value() : arguments.front(), mask);
+    return lanes.evaluate(at, arguments);
   }
   Value getConstant(double value) override { return code.vb.splat(value); }
   Value broadcast(Value scalar) override { return code.vb.broadcast(code.vb.convert(scalar, type)); }
   Value convert(Value x, Type to) override { return code.vb.convert(x, to); }
-  Value cap(Value score, double) override { return code.cap(score).front(); }
 
 private:
   LaneCode &code;
-  Value key;
-  unsigned v;
-  Value mask;
+  LanePosition at;
 };
 
-Value LaneCode::apply(Value raw, Value key, unsigned v, Value mask) {
-  Position at(*this, key, v, mask);
-  return evaluateScore(at, functions, raw);
+Value LaneCode::apply(Value raw, LanePosition at) {
+  Position position(*this, at);
+  return evaluateScore(position, functions, raw);
 }
 
 Value LaneCode::scale(Value raw) {
-  Position at(*this, {}, 0, {});
+  Position position(*this, {});
   ScoreFunctions factor;
   factor.scale = functions.scale;
   factor.scaleValue = functions.scaleValue;
-  return scaleScore(at, factor, raw);
+  return scaleScore(position, factor, raw);
 }
 
-Value LaneCode::modify(Value raw, Value key, unsigned v, Value mask) {
-  Position at(*this, key, v, mask);
-  return scaleScore(at, functions, raw);
+Values LaneCode::modify(ValueRange raw, ArrayRef<LanePosition> at) {
+  if (!functions.scoreMod)
+    return llvm::map_to_vector(raw, [&](Value x) { return scale(x); });
+  Type type = functions.scoreMod->getArgument(0).getType();
+  Values modified = scoreMod.evaluate(at, [&](size_t i) { return Values{vb.convert(scale(raw[i]), type)}; });
+  return llvm::map_to_vector(modified, [&](Value x) { return vb.convert(x, vb.elementType); });
 }
 
-Value LaneCode::remove(Value score, Value key, unsigned v, Value mask) {
-  Position at(*this, key, v, mask);
-  return maskScore(at, functions, score);
+Value LaneCode::remove(Value score, LanePosition at) {
+  Position position(*this, at);
+  return maskScore(position, functions, score);
 }
 
-Value LaneCode::modifyWeight(Value weight, Value key, unsigned v, Value mask) {
-  Position at(*this, key, v, mask);
-  return evaluateWeight(at, functions, weight);
+Value LaneCode::modifyWeight(Value weight, LanePosition at) {
+  Position position(*this, at);
+  return evaluateWeight(position, functions, weight);
 }
 
-Values LaneCode::cap(ValueRange scores) {
-  if (!functions.softcap)
-    return Values(scores);
+/// c * tanh(s / c). Most models' scores are far below their cap: a short polynomial does where all of a block are.
+static Values capAll(VectorBuilder &vb, CapOp cap, ValueRange scores) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
-  double cap = *functions.softcap;
-  auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
-  // times 1 / c: a division a score would cost as much as ten multiply-adds
-  Values ratios = llvm::map_to_vector(scores, [&](Value s) { return multiply(s, vb.splat(1 / cap)); });
-  // c * tanh(s / c)
-  auto capAll = [&] {
-    Values capped;
-    for (Value ratio : ratios)
-      capped.push_back(multiply(math::TanhOp::create(b, loc, ratio), vb.splat(cap)));
-    return capped;
+  auto applyFormula = [&] {
+    return llvm::map_to_vector(scores, [&](Value s) { return cap.buildFormula(b, loc, s); });
   };
   if (!vb.elementType.isF32() || scores.size() == 1)
-    return capAll();
-  // Most models' scores are far below their cap: a short polynomial does where all of a block are. A NaN, which may
-  // stay the largest, hides what the others are.
+    return applyFormula();
+  double limit = cap.getLimit().convertToDouble();
+  auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
+  Values ratios = llvm::map_to_vector(scores, [&](Value s) { return multiply(s, vb.splat(1 / limit)); });
+  // A NaN, which may stay the largest, hides what the others are.
   Value largest = math::AbsFOp::create(b, loc, ratios.front());
   for (Value ratio : ArrayRef(ratios).drop_front())
     largest = vb.max(math::AbsFOp::create(b, loc, ratio), largest);
@@ -115,7 +107,7 @@ Values LaneCode::cap(ValueRange scores) {
   auto branch = scf::IfOp::create(b, loc, scores.getTypes(), anyLarge, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, capAll());
+  scf::YieldOp::create(b, loc, applyFormula());
   b.setInsertionPointToStart(branch.elseBlock());
   Values small;
   for (auto [s, ratio] : llvm::zip(scores, ratios)) {
@@ -128,21 +120,27 @@ Values LaneCode::cap(ValueRange scores) {
   return Values(branch.getResults());
 }
 
+Values attn::cpu::applyScoreFunction(VectorBuilder &vb, ScoreFunction function, ValueRange scores) {
+  if (auto cap = dyn_cast<CapOp>(function.getOperation()))
+    return capAll(vb, cap, scores);
+  return llvm::map_to_vector(scores, [&](Value score) { return function.buildFormula(vb.b, vb.loc, score); });
+}
+
 /// A vector where the operand has the dimension that lanes are; otherwise a scalar for all of them.
-Value LaneCode::loadDense(const ScoreOperand &given, Value key, Value query, Value mask) {
+Value LaneCode::loadDense(const ScoreOperand &given, LanePosition at) {
   Operand operand{given.value, given.map};
   SmallVector<Value> domain(operand.map.getNumDims());
   unsigned numBatch = functions.numBatch, lanePosition = axis == LaneAxis::Queries ? numBatch : numBatch + 1;
   if (head)
     domain[numBatch - 1] = head;
-  domain[numBatch] = query;
-  domain[numBatch + 1] = key;
+  domain[numBatch] = queries[at.v];
+  domain[numBatch + 1] = at.key;
   Values indices = operand.getIndices(vb, domain);
   auto widen = [&](Value x) {
     return isa<FloatType>(getElementTypeOrSelf(x.getType())) ? vb.convert(x, vb.elementType) : x;
   };
   if (operand.map.isFunctionOfDim(lanePosition))
-    return widen(operand.isInnermost(lanePosition) ? vb.loadMasked(operand.memref, indices, mask)
-                                                   : vb.loadStrided(operand, lanePosition, domain, mask));
+    return widen(operand.isInnermost(lanePosition) ? vb.loadMasked(operand.memref, indices, at.mask)
+                                                   : vb.loadStrided(operand, lanePosition, domain, at.mask));
   return vb.broadcast(widen(memref::LoadOp::create(vb.b, vb.loc, operand.memref, indices)));
 }

@@ -44,15 +44,37 @@ void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
   }
 }
 
-Value LaneRegion::evaluate(unsigned v, Value key, ValueRange arguments, Value mask, Value isRemoved) {
-  IRMapping mapping = prepared[v];
-  mapping.map(region->getArguments(), arguments);
-  for (Operation &op : region->front().without_terminator())
-    if (auto accumulate = dyn_cast<AccumulateOp>(op))
-      cloner.accumulate(accumulate, mapping, mask, isRemoved);
-    else if (late.contains(&op))
-      emit(op, mapping, /*query=*/Value(), key, mask);
-  return cloner.toVector(mapping.lookupOrDefault(cast<YieldOp>(region->front().getTerminator()).getValue()));
+Values LaneRegion::evaluate(ArrayRef<LanePosition> at, function_ref<Values(size_t)> getArguments, Value isRemoved) {
+  SmallVector<IRMapping> mappings = llvm::map_to_vector(at, [&](LanePosition each) { return prepared[each.v]; });
+  // The ops in front of a score function for one vector after the other, then the function of all.
+  auto ops = region->front().without_terminator();
+  auto isFunction = [&](Operation &op) { return isa<ScoreFunction>(op) && late.contains(&op); };
+  for (auto next = ops.begin(), first = next; true; ++next, first = next) {
+    next = std::find_if(next, ops.end(), isFunction);
+    for (auto [i, mapping] : llvm::enumerate(mappings)) {
+      if (first == ops.begin())
+        mapping.map(region->getArguments(), getArguments(i));
+      for (Operation &op : llvm::make_range(first, next))
+        if (auto accumulate = dyn_cast<AccumulateOp>(op))
+          cloner.accumulate(accumulate, mapping, at[i].mask, isRemoved);
+        else if (late.contains(&op))
+          emit(op, mapping, /*query=*/Value(), at[i].key, at[i].mask);
+    }
+    if (next == ops.end())
+      break;
+    Values scores = llvm::map_to_vector(
+        mappings, [&](IRMapping &mapping) { return cloner.toVector(mapping.lookup(next->getOperand(0))); });
+    scores = applyScoreFunction(vb, cast<ScoreFunction>(*next), scores);
+    for (auto [mapping, score] : llvm::zip_equal(mappings, scores))
+      mapping.map(next->getResult(0), score);
+  }
+  Value result = cast<YieldOp>(region->front().getTerminator()).getValue();
+  return llvm::map_to_vector(mappings,
+                             [&](IRMapping &mapping) { return cloner.toVector(mapping.lookupOrDefault(result)); });
+}
+
+Value LaneRegion::evaluate(LanePosition at, ValueRange arguments, Value isRemoved) {
+  return evaluate(at, [&](size_t) { return Values(arguments); }, isRemoved).front();
 }
 
 void LaneRegion::emit(Operation &op, IRMapping &mapping, Value query, Value key, Value mask) {
@@ -65,6 +87,11 @@ void LaneRegion::emit(Operation &op, IRMapping &mapping, Value query, Value key,
     else if (index.getKind() == IndexKind::Head && head)
       value = head;
     mapping.map(index.getResult(), value);
+    return;
+  }
+  if (auto function = dyn_cast<ScoreFunction>(op)) {
+    Value score = cloner.toVector(mapping.lookupOrDefault(op.getOperand(0)));
+    mapping.map(op.getResult(0), applyScoreFunction(vb, function, score).front());
     return;
   }
   cloner.clone(op, mapping, mask);
@@ -94,7 +121,7 @@ LogicalResult attn::cpu::lowerClassifyTile(RewriterBase &rewriter, ClassifyTileO
     Value isRow = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, row, vb.broadcast(op.getRows()));
     Value noRow = arith::XOrIOp::create(rewriter, loc, isRow, all);
     return vb.loop(vb.index(0), op.getKeys(), 1, outer, [&](Value key, ValueRange inner) {
-      Value keep = region.evaluate(0, key, {});
+      Value keep = region.evaluate({0, key}, {});
       Value any = arith::OrIOp::create(rewriter, loc, inner[0], arith::AndIOp::create(rewriter, loc, keep, isRow));
       Value every = arith::AndIOp::create(rewriter, loc, inner[1], arith::OrIOp::create(rewriter, loc, keep, noRow));
       return Values{any, every};

@@ -63,27 +63,22 @@ Values attn::cpu::emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRa
   VectorBuilder &vb = t.vb;
   for (Value keyIndex : keys)
     prefetch(t, Contraction::Scores, block, keyIndex, t.sizes.keys);
-  Values raw = getProducts(t, keys, block), newMax(max), natural;
+  Values raw = getProducts(t, keys, block), newMax(max);
   if (t.foldedScale) {
     for (auto [i, product] : llvm::enumerate(raw))
       newMax[i % block.vectors] = vb.max(product, newMax[i % block.vectors]);
     return newMax;
   }
-  // The softcap of a block at once, so that one test of all its scores does.
-  bool isInParts = laneCode.hasThreeParts();
-  if (isInParts) {
-    for (size_t row = 0; row < keys.size(); ++row)
-      for (int64_t v = 0; v < block.vectors; ++v)
-        natural.push_back(laneCode.modify(raw[row * block.vectors + v], keys[row], v));
-    natural = laneCode.cap(natural);
+  // All of a block at once, so that one test of all its scores does for a cap.
+  SmallVector<LanePosition> at;
+  for (Value key : keys)
+    for (int64_t v = 0; v < block.vectors; ++v)
+      at.push_back({v, key});
+  for (auto [score, position] : llvm::zip_equal(laneCode.modify(raw, at), at)) {
+    Value kept = laneCode.remove(score, position);
+    vb.store(kept, t.scores, getScoreIndices(t, position.key, block, position.v));
+    newMax[position.v] = vb.max(kept, newMax[position.v]);
   }
-  for (size_t row = 0; row < keys.size(); ++row)
-    for (int64_t v = 0; v < block.vectors; ++v) {
-      size_t i = row * block.vectors + v;
-      Value score = isInParts ? laneCode.remove(natural[i], keys[row], v) : laneCode.apply(raw[i], keys[row], v);
-      vb.store(score, t.scores, getScoreIndices(t, keys[row], block, v));
-      newMax[v] = vb.max(score, newMax[v]);
-    }
   return newMax;
 }
 

@@ -53,7 +53,7 @@ void attn::cpu::emitWeights(const PrefillTile &t, LaneCode &laneCode, Value firs
     Value score = vb.load(t.scores, getScoreIndices(t, keyIndex, block, v));
     Value weight = t.foldedScale ? emitFoldedWeight(t, score, max) : vb.expDifference(score, max, getWeightType(t));
     sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
-    return laneCode.modifyWeight(weight, keyIndex, v);
+    return laneCode.modifyWeight(weight, {v, keyIndex});
   };
   Value weight = emitWeight(first);
   if (!usesPairs(t))

@@ -45,8 +45,9 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
   bool mayBeZero = laneCode.isPartial() || !panel.masks.empty();
   for (int64_t v = 0; v < panelVectors; ++v) {
     Value key = vb.add(panel.firstKey, v * vb.lanes), mask = panel.getMask(v), lane = vb.index(v * vb.lanes);
+    LanePosition at{0, key, mask};
     Value raw = vb.load(scores, {row, lane});
-    Value score = laneCode.apply(raw, key, 0, mask);
+    Value score = laneCode.apply(raw, at);
     if (mask)
       score = vb.select(mask, score, vb.splat(-kInfinity));
     Value weight = vb.weightOf(score, lse, logSum);
@@ -57,19 +58,19 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
     // What a region or V makes of a removed key may be no number.
     auto zeroWhereRemoved = [&](Value x) { return isRemoved ? vb.select(isRemoved, vb.splat(0), x) : x; };
     if (hasGradients()) {
-      Value dw = laneCode.modifyWeight(vb.load(dweights, {row, lane}), key, 0, mask);
+      Value dw = laneCode.modifyWeight(vb.load(dweights, {row, lane}), at);
       Value ds = arith::MulFOp::create(b, loc, weight, arith::SubFOp::create(b, loc, dw, delta));
       ds = zeroWhereRemoved(ds);
       if (dbias.memref)
         addBiasGradient(ds, row, key, mask);
       if (!scoreGrad.isEmpty())
-        ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask, isRemoved));
+        ds = zeroWhereRemoved(scoreGrad.evaluate(at, {laneCode.scale(raw), ds}, isRemoved));
       results.second.push_back(laneCode.scale(ds));
     }
     if (!step.getDvalue())
       continue;
     if (functions.weightMod)
-      weight = zeroWhereRemoved(laneCode.modifyWeight(weight, key, 0, mask));
+      weight = zeroWhereRemoved(laneCode.modifyWeight(weight, at));
     results.first.push_back(weight);
   }
   return results;

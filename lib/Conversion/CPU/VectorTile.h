@@ -227,6 +227,16 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> firstOf; // of a vector of consecutive positions: the first
 };
 
+/// A score function of vectors of scores; several at once are cheaper (LaneCode.cpp).
+Values applyScoreFunction(VectorBuilder &vb, ScoreFunction function, mlir::ValueRange scores);
+
+/// Where a vector of scores is: number `v` of the rows of a block, and the key, or the first of them where lanes are
+/// keys. `key` may be null where a region has none. Only lanes of `mask` read memory, where it is given.
+struct LanePosition {
+  int64_t v = 0;
+  mlir::Value key, mask = {};
+};
+
 /// A region of scalars (mask_mod, score_mod …) evaluated on vectors of lanes (LaneRegion.cpp).
 class LaneRegion {
 public:
@@ -236,11 +246,12 @@ public:
   /// Evaluates what depends on neither key nor argument, for each of `queries`: the first of a vector of query rows, or
   /// the row whose keys the lanes are. `head` is the head in the tile, null for the only one.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
-  /// What the region yields for number `v` of those; `key` may be null where it has none. The key is
-  /// the first of a vector where lanes are keys; only lanes of `mask` read memory then, where it is given.
-  /// Its attn.accumulate add 0 in lanes where `isRemoved`, if it is given.
-  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::ValueRange arguments, mlir::Value mask = {},
-                       mlir::Value isRemoved = {});
+  /// What the region yields there, with number i of `getArguments` as its arguments. Its attn.accumulate add 0 in lanes
+  /// where `isRemoved`, if it is given.
+  Values evaluate(llvm::ArrayRef<LanePosition> at, llvm::function_ref<Values(size_t i)> getArguments,
+                  mlir::Value isRemoved = {});
+  /// The same of one.
+  mlir::Value evaluate(LanePosition at, mlir::ValueRange arguments, mlir::Value isRemoved = {});
 
 private:
   void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value query, mlir::Value key, mlir::Value mask);
@@ -265,22 +276,19 @@ public:
   std::optional<double> getOnlyScale() const;
   /// Starts a block: as LaneRegion::prepare.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
-  /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
-  mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
+  /// What becomes of the products there.
+  mlir::Value apply(mlir::Value raw, LanePosition at);
+  /// Its two parts, for those who have several vectors at once: scale and score_mod; bias and masks.
+  Values modify(mlir::ValueRange raw, llvm::ArrayRef<LanePosition> at);
+  mlir::Value remove(mlir::Value score, LanePosition at);
   /// Times the scale.
   mlir::Value scale(mlir::Value raw);
-  /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks. They
-  /// are all of it where hasThreeParts.
-  bool hasThreeParts() const { return functions.hasThreeParts(); }
-  mlir::Value modify(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
-  Values cap(mlir::ValueRange scores);
-  mlir::Value remove(mlir::Value score, mlir::Value key, unsigned v, mlir::Value mask = {});
   /// What a weight has become when it multiplies V.
-  mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v, mlir::Value mask = {});
+  mlir::Value modifyWeight(mlir::Value weight, LanePosition at);
 
 private:
   class Position;
-  mlir::Value loadDense(const ScoreOperand &operand, mlir::Value key, mlir::Value query, mlir::Value mask);
+  mlir::Value loadDense(const ScoreOperand &operand, LanePosition at);
 
   VectorBuilder &vb;
   ScoreFunctions functions;

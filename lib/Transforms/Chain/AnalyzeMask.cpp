@@ -38,7 +38,7 @@ static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<
 
 void attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
   rewriter.setInsertionPoint(op);
-  rewriter.modifyOpInPlace(op, [&] { expandSpelledOutMasks(rewriter, op, op); });
+  rewriter.modifyOpInPlace(op, [&] { expandWords(rewriter, op, op); });
   int64_t numQueries = getStaticSize(op, DimKind::Query), numKeys = getStaticSize(op, DimKind::Key);
   SmallVector<Conjunct> conjuncts = splitPredicate(op.getMaskMod(), numQueries, numKeys);
   unsigned numBefore = conjuncts.size();
@@ -71,8 +71,7 @@ void attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
 void attn::analyzeMask(RewriterBase &rewriter, SdpaBackwardOp op) {
   rewriter.setInsertionPoint(op);
   rewriter.modifyOpInPlace(op, [&] {
-    if (hasSpelledOutMask(op))
-      expandSpelledOutMasks(rewriter, op, op);
+    expandWords(rewriter, op, op);
     Region ranges;
     buildRanges(rewriter, op.getLoc(), op.getMaskMod(), RangeAxis::Queries, getStaticSize(op, DimKind::Query),
                 getStaticSize(op, DimKind::Key), op.getMask() || op.getBias(), ranges);

@@ -73,7 +73,7 @@ static bool hasFunctions(SdpaBackwardOp op) {
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   bool hasBounds = llvm::range_size(op.getMaskMod().getOps<arith::CmpIOp>()) > 1; // on both sides
   return hasBounds || !captured.empty() || op.getBias() || op.getMask() || op.getQOrigin() || op.getKOrigin() ||
-         op.getSoftcap() || !op.getScoreMod().empty();
+         !op.getScoreMod().empty();
 }
 
 /// Columns of a tile whose sums, scores and gradients stay in registers, beside what functions and open sizes take.

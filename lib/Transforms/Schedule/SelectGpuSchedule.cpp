@@ -59,7 +59,7 @@ static bool convertsRows(SdpaOp op) {
 /// Registers decide. Of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores take rowBlock * keyTile / 32.
 /// ptxas spills if the two leave less than some sixty (docs/GPU.md).
 static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
-  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP() &&
                  !convertsRows(op);
   bool isMasked = !op.getMaskMod().empty();
   // A last tile of fewer keys has masks as well.
@@ -81,7 +81,7 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
 /// (attn-specialize-warps) there is one block a multiprocessor, and a thread has 232, or 160 where three groups of
 /// warps share K and V. Otherwise two blocks hide each other's softmax, where a thread has 128.
 static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize, bool hasProducer) {
-  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP();
+  bool isPlain = !op.getBias() && !op.getMask() && isFinite(op.getScoreMod()) && !op.getDropoutP();
   bool isLarge = isPlain && hasProducer && headSize <= 128;
   return {kFragmentRows, isLarge && headSize <= 64 ? 12 : 8, isLarge ? 128 : 64,
           "four warps multiply 64 rows, and the registers hold the scores"};

@@ -272,7 +272,7 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
   auto tiled = OnlineStepOp::create(
       b, loc, state.getTypes(), query.front(), key, value, bias, mask, state[0], state[1], state[2],
       /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), s.step.getScoreWeight(), s.step.getScaleValue(),
-      keys.drop_front(), values.drop_front(), query.drop_front(), s.step.getScaleAttr(), s.step.getSoftcapAttr(),
+      keys.drop_front(), values.drop_front(), query.drop_front(), s.step.getScaleAttr(),
       b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), s.step.getExactMaxAttr(),
       /*min_queries=*/IntegerAttr(), s.schedule);
   if (isPartial)

@@ -277,7 +277,7 @@ private:
     int64_t numbers = getStaticSize(step.values, DimKind::ValueSize) + keys + keys / 2;
     int64_t others = kOtherRegisters;
     for (Operation &op : *step.loop.getBody()) {
-      if (auto map = dyn_cast<MapScoresOp>(op); map && (map.getBias() || map.getMask() || !map.getScoreMod().empty()))
+      if (auto map = dyn_cast<MapScoresOp>(op); map && (map.getBias() || map.getMask() || !isFinite(map.getScoreMod())))
         others = std::max(others, kOtherRegisters + kOperandRegisters);
       if (auto weights = dyn_cast<WeightsOp>(op); weights && !weights.getWeightMod().empty())
         others = std::max(others, kOtherRegisters + kWeightModRegisters);

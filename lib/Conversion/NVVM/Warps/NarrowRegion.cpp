@@ -118,5 +118,8 @@ Value attn::nvvm::evaluateRegion(WarpBuilder &wb, Region &region, ValueRange arg
   };
   if (Narrowing narrowing(wb, region, resolveOrZero); arguments.empty() && narrowing.isPossible())
     return narrowing.emit();
-  return inlineRegion(wb.b, region, arguments, [&](IndexOp op) { return wb.toIndex(resolveOrZero(op)); }).front();
+  return inlineRegion(
+             wb.b, region, arguments, [&](IndexOp op) { return wb.toIndex(resolveOrZero(op)); },
+             [&](ScoreFunction function, Value score) { return applyScoreFunction(wb, function, score); })
+      .front();
 }

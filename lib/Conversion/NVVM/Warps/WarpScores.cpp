@@ -67,7 +67,6 @@ public:
 
   Value load(const ScoreOperand &operand) override;
   Value evaluate(Region &region, ValueRange arguments) override;
-  Value cap(Value score, double c) override;
 
 private:
   /// Columns that are not there read what the last one reads.
@@ -116,16 +115,24 @@ Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
 
 /// tanh x = 1 - 2 / (2^(2 x log2 e) + 1): 2^x overflows to inf and underflows to 0, where tanh is 1, -1. Near 0 the
 /// difference cancels.
-Value ScorePositions::Position::cap(Value score, double c) {
-  Value ratio = wb.mulf(score, wb.real(1 / c));
+static Value applyCap(WarpBuilder &wb, CapOp cap, Value score) {
+  double limit = cap.getLimit().convertToDouble();
+  Value ratio = wb.mulf(score, wb.real(1 / limit));
   Value square = wb.mulf(ratio, ratio);
   Value tanhRatio = buildSmallTanhRatio(
       square, [&](double value) { return wb.real(value); }, [&](Value x, Value y, Value z) { return wb.fma(x, y, z); });
   Value power = wb.exp2(wb.mulf(ratio, wb.real(2 * std::numbers::log2e)));
-  Value quotient = arith::DivFOp::create(b, loc, wb.real(2), wb.addf(power, wb.real(1)));
-  Value large = wb.mulf(wb.subf(wb.real(1), quotient), wb.real(c));
-  Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, square, wb.real(kSmallRatio * kSmallRatio));
+  Value quotient = arith::DivFOp::create(wb.b, wb.loc, wb.real(2), wb.addf(power, wb.real(1)));
+  Value large = wb.mulf(wb.subf(wb.real(1), quotient), wb.real(limit));
+  Value isSmall =
+      arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::OLT, square, wb.real(kSmallRatio * kSmallRatio));
   return wb.select(isSmall, wb.mulf(score, tanhRatio), large);
+}
+
+Value attn::nvvm::applyScoreFunction(WarpBuilder &wb, ScoreFunction function, Value score) {
+  if (auto cap = dyn_cast<CapOp>(function.getOperation()))
+    return applyCap(wb, cap, score);
+  return function.buildFormula(wb.b, wb.loc, score);
 }
 
 Value ScorePositions::evaluateScore(int64_t row, Value column, Value score) const {

@@ -376,6 +376,8 @@ private:
 /// for what is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
+/// A score function of an f32 (WarpScores.cpp).
+mlir::Value applyScoreFunction(WarpBuilder &wb, ScoreFunction function, mlir::Value score);
 
 /// Bufferisation puts tiles on the stack, or allocates them where only the call knows their size.
 bool isBuffer(mlir::Operation *op);
