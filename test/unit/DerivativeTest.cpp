@@ -263,16 +263,16 @@ TEST_F(Derivative, Errors) {
 }
 
 //===----------------------------------------------------------------------===//
-// Softcap
+// Score functions
 //===----------------------------------------------------------------------===//
 
-TEST_F(Derivative, FoldSoftcap) {
+TEST_F(Derivative, Cap) {
   auto cap = [](double x) { return 5 * std::tanh(x / 5); };
   OwningOpRef<ModuleOp> module =
       parseBody("%x = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n%y = arith.mulf %s, %x : f64");
   Region &scoreMod = getScoreMod(*module);
   OpBuilder builder(scoreMod.getParentOp());
-  foldSoftcap(builder, builder.getUnknownLoc(), 5, builder.getF64Type(), scoreMod);
+  appendCap(builder, builder.getUnknownLoc(), 5, builder.getF64Type(), scoreMod);
   EXPECT_TRUE(succeeded(verify(*module)));
   std::unique_ptr<Region> grad = differentiate(*module);
   for (double score : kAnywhere) {
@@ -282,7 +282,7 @@ TEST_F(Derivative, FoldSoftcap) {
   }
   // Without a region the score itself is capped.
   Region alone;
-  foldSoftcap(builder, builder.getUnknownLoc(), 5, builder.getF64Type(), alone);
+  appendCap(builder, builder.getUnknownLoc(), 5, builder.getF64Type(), alone);
   for (double score : kAnywhere)
     EXPECT_NEAR(evaluate(alone, score, memory), cap(score), 1e-14);
 }

@@ -67,7 +67,7 @@ protected:
     SdpaOp sdpa = getOnly<SdpaOp>(module);
     mlir::OpBuilder builder(sdpa);
     // Spelled-out masks first become a region, as attn-analyze-mask does it.
-    expandSpelledOutMasks(builder, sdpa, sdpa);
+    expandWords(builder, sdpa, sdpa);
     Analysis analysis;
     analysis.conjuncts = splitPredicate(sdpa.getMaskMod(), queries, keys);
     auto getRanges = [&](RangeAxis axis, bool isDense) {

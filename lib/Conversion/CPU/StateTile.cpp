@@ -284,7 +284,7 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
         if (!start.isEmpty() && (isMax || isSum)) {
           // m = start, l = (m == -inf) ? 0 : 1
           start.prepare(lane);
-          Value max = vb.convert(start.evaluate(0, /*key=*/Value(), /*arguments=*/{}), vb.elementType);
+          Value max = vb.convert(start.evaluate(LanePosition(), /*arguments=*/{}), vb.elementType);
           vector = isMax ? max : vb.select(vb.isEqual(max, minusInf), vb.splat(0), vb.splat(1));
         }
         Values indices(rank, vb.index(0));

@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/ScoreFunctions.h"
 #include "attn/Target/BlockLayout.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"

@@ -20,6 +20,7 @@
 #include "OverlapGradients.h"
 #include "Warps/Producer.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/ScoreFunctions.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
