@@ -91,10 +91,44 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %b
 // C6: a negative cap.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
              %x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-error @below {{C6: expected softcap to be finite and greater than 0, found -1.000000e+00}}
   %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
-      outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) {softcap = -1.0 : f64}
-      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+      outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) score_mod {
+  ^bb0(%score: f32):
+    // expected-error @below {{C6: expected limit to be finite and greater than 0, found -1.000000e+00}}
+    %c = attn.cap %score {limit = -1.0 : f64} : f32
+    attn.yield %c : f32
+  } -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+// C6: a cap whose reciprocal f32 does not hold.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
+             %x: tensor<4xf32>, %y: tensor<4xf32>) {
+  %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) score_mod {
+  ^bb0(%score: f32):
+    // expected-error @below {{C6: expected limit to be a normal number in 'f32', the type of the accumulation, found 1.000000e-40}}
+    %c = attn.cap %score {limit = 1.0e-40 : f64} : f32
+    attn.yield %c : f32
+  } -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+// C10: a score function in a region of positions.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
+             %x: tensor<4xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{C10: expected mask_mod}}
+  %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) mask_mod {
+    %one = arith.constant 1.0 : f32
+    %c = attn.cap %one {limit = 2.0 : f64} : f32
+    %keep = arith.cmpf olt, %c, %one : f32
+    attn.yield %keep : i1
+  } -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
   return
 }
 

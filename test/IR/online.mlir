@@ -32,12 +32,18 @@ func.func @online_step(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x
 // CHECK-LABEL: func @online_step_memref(
 //       CHECK:   attn.online_step ins(
 //  CHECK-SAME:     bias(%{{.*}} : memref<6xf32>) mask(%{{.*}} : memref<4x6xi8>) scale_value(%{{.*}} : f64)
-//  CHECK-SAME:     outs(%{{.*}} : memref<4x8xf64>, memref<4xf64>, memref<4xf64>) {softcap = 2.000000e+00 : f64} mask_mod {
+//  CHECK-SAME:     outs(%{{.*}} : memref<4x8xf64>, memref<4xf64>, memref<4xf64>) score_mod {
+//       CHECK:     attn.cap %{{.*}} {limit = 2.000000e+00 : f64} : f64
+//       CHECK:   mask_mod {
 func.func @online_step_memref(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %b: memref<6xf32>,
                               %m: memref<4x6xi8>, %s: f64, %a: memref<4x8xf64>, %x: memref<4xf64>, %y: memref<4xf64>) {
   attn.online_step ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) bias(%b : memref<6xf32>)
       mask(%m : memref<4x6xi8>) scale_value(%s : f64) outs(%a, %x, %y : memref<4x8xf64>, memref<4xf64>, memref<4xf64>)
-      {softcap = 2.0 : f64} mask_mod {
+      score_mod {
+  ^bb0(%score: f64):
+    %c = attn.cap %score {limit = 2.0 : f64} : f64
+    attn.yield %c : f64
+  } mask_mod {
     %keep = arith.constant true
     attn.yield %keep : i1
   }

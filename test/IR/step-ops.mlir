@@ -20,7 +20,7 @@ func.func @products(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf
 
 // CHECK-LABEL: func @rows(
 //       CHECK:   attn.map_scores ins(%{{.*}} : tensor<4x6xf32>) bias(%{{.*}} : tensor<6xf32>) outs(
-//  CHECK-SAME:     {softcap = 3.000000e+01 : f64} mask_mod {
+//  CHECK-SAME:     {scale = 2.500000e-01 : f64} score_mod {
 //       CHECK:   attn.row_max ins(%{{.*}} : tensor<4x6xf32>, tensor<4xf32>) outs(%{{.*}} : tensor<4xf32>) {partial, scale = 5.000000e-01 : f64}
 //       CHECK:   attn.rescale ins(%{{.*}} : tensor<4xf32>) outs(
 //       CHECK:   attn.weights {{.*}} {scale = 5.000000e-01 : f64} weight_mod {
@@ -29,7 +29,11 @@ func.func @products(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf
 func.func @rows(%s: tensor<4x6xf32>, %b: tensor<6xf32>, %t: tensor<4x6xf32>, %m: tensor<4xf32>, %i: tensor<4xf32>,
                 %a: tensor<4x8xf32>, %l: tensor<4xf32>) -> (tensor<4x6xf32>, tensor<4x8xf32>) {
   %mapped = attn.map_scores ins(%s : tensor<4x6xf32>) bias(%b : tensor<6xf32>) outs(%t : tensor<4x6xf32>)
-      {softcap = 30.0 : f64} mask_mod {
+      {scale = 0.25 : f64} score_mod {
+  ^bb0(%score: f32):
+    %c = attn.cap %score {limit = 30.0 : f64} : f32
+    attn.yield %c : f32
+  } mask_mod {
     %j = attn.index key : index
     %i0 = attn.index query : index
     %keep = arith.cmpi sle, %j, %i0 : index

@@ -20,7 +20,9 @@ func.func @state(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>
 // Everything but the outputs moves to the step; lse is an output of finalize.
 // CHECK-LABEL: func @every_part(
 //       CHECK:   attn.online_step ins({{.*}}) bias(%{{.*}} : tensor<6xf32>) mask(%{{.*}} : tensor<4x6xi1>) scale_value(%{{.*}} : f32)
-//  CHECK-SAME:     schedule = #attn.prefill<{{.*}}softcap = 2.000000e+00 : f64} mask_mod
+//  CHECK-SAME:     schedule = #attn.prefill<{{.*}}} score_mod {
+//       CHECK:     attn.cap %{{.*}} {limit = 2.000000e+00 : f64} : f32
+//       CHECK:   mask_mod
 //       CHECK:     %[[I:.*]] = attn.index query : index
 //       CHECK:     arith.addi %[[I]], %c2
 //       CHECK:   key_ranges

@@ -20,12 +20,12 @@ func.func @scaled(%q: memref<4x16xbf16>, %k: memref<16x16xbf16>, %v: memref<16x8
 
 // -----
 
-// With a softcap, the scale belongs to the map; a row that a mask may empty is partial. The head of K is a map of the
+// With a score_mod, the scale belongs to the map; a row that a mask may empty is partial. The head of K is a map of the
 // head, as scores have no K.
 // CHECK-LABEL: func @mapped(
 //       CHECK:   %[[S:.*]] = attn.product
 //       CHECK:   %[[T:.*]] = attn.map_scores ins(%[[S]] : tensor<4x2x6xf32>)
-//  CHECK-SAME:     kv_head = {{.*}} scale = 2.500000e-01 : f64, softcap = 3.000000e+00
+//  CHECK-SAME:     kv_head = {{.*}} scale = 2.500000e-01 : f64} score_mod
 //       CHECK:   %[[N:.*]] = attn.row_max ins(%[[T]], %arg4 : {{.*}} {{.*}}partial
 //       CHECK:   %[[R:.*]]:3 = attn.rescale ins(%[[N]] : {{.*}} outs(%arg3, %arg4, %arg5 :
 //       CHECK:   %[[W:.*]]:2 = attn.weights ins(%[[T]], %[[N]] : {{.*}} outs(%{{.*}}, %[[R]]#2 :
@@ -34,8 +34,12 @@ func.func @scaled(%q: memref<4x16xbf16>, %k: memref<16x16xbf16>, %v: memref<16x8
 func.func @mapped(%q: tensor<4x2x16xf32>, %k: tensor<2x6x16xf32>, %v: tensor<2x6x8xf32>, %a: tensor<4x2x8xf32>,
                   %m: tensor<4x2xf32>, %l: tensor<4x2xf32>) -> (tensor<4x2x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>) {
   %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x2x16xf32>, tensor<2x6x16xf32>, tensor<2x6x8xf32>)
-      outs(%a, %m, %l : tensor<4x2x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>) {scale = 0.25 : f64, softcap = 3.0 : f64}
-      mask_mod {
+      outs(%a, %m, %l : tensor<4x2x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>) {scale = 0.25 : f64}
+      score_mod {
+  ^bb0(%score: f32):
+    %c = attn.cap %score {limit = 3.0 : f64} : f32
+    attn.yield %c : f32
+  } mask_mod {
     %h = attn.index kv_head : index
     %j = attn.index key : index
     %keep = arith.cmpi sge, %j, %h : index

@@ -39,8 +39,9 @@ func.func @scores_of_bf16(%q: tensor<4x16xbf16>, %k: tensor<6x16xbf16>, %o: tens
 // Scale, softcap, bias and masks of a score, in this order; compute-type is that of the scores.
 // CHECK-LABEL: func @order(
 //       CHECK:   arith.mulf
-//       CHECK:   arith.divf
+//       CHECK:   arith.mulf
 //       CHECK:   math.tanh
+//       CHECK:   arith.mulf
 //       CHECK:   arith.addf
 //       CHECK:   linalg.index 1
 //       CHECK:   arith.cmpi sle

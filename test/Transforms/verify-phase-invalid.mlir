@@ -55,7 +55,7 @@ func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
 
 // The mask has a name still.
 func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{expected no spelled-out mask after phase analyze-mask; run attn-analyze-mask}}
+  // expected-error @below {{expected no word of masks, sinks, origins or score functions after phase analyze-mask; run attn-analyze-mask}}
   %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
       {causal} key_ranges {
     %c = arith.constant 0 : index

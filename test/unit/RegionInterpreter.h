@@ -88,6 +88,8 @@ private:
     if (isa<tensor::ExtractOp, memref::LoadOp>(op))
       return memory.at(op.getOperand(0))[linearize(op.getOperand(0), op.getOperands().drop_front())];
     SmallVector<double> x = llvm::map_to_vector(op.getOperands(), [&](Value value) { return get(value); });
+    if (auto cap = dyn_cast<CapOp>(op))
+      return cap.getLimit().convertToDouble() * std::tanh(x[0] / cap.getLimit().convertToDouble());
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
       return arith::applyCmpPredicate(compare.getPredicate(), APFloat(x[0]), APFloat(x[1]));
     if (auto compare = dyn_cast<arith::CmpIOp>(op))

@@ -25,7 +25,7 @@ func.func @predicate(%q: memref<16x4xf32>, %k: memref<4x16xf32>, %v: memref<4x8x
   return
 }
 
-// Scale, softcap, bias, mask: in the order of the formula.
+// Scale, cap, bias, mask: in the order of the formula.
 // CHECK-LABEL: func @order(
 //  CHECK-SAME:     %[[BIAS:[a-z0-9]*]]: memref<1xbf16>, %[[MASK:[a-z0-9]*]]: memref<1x4xi8>)
 //       CHECK:   scf.yield
@@ -45,6 +45,11 @@ func.func @order(%q: memref<16x4xf32>, %k: memref<1x16xf32>, %v: memref<1x8xf32>
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (j)>, affine_map<(i, j, d, e) -> (j, i)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.75 : f64, softcap = 3.0 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 1, lanes = 4, block_rows = 1, block_vectors = 1>}
+       scale = 0.75 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 1, lanes = 4, block_rows = 1, block_vectors = 1>}
+      score_mod {
+  ^bb0(%score: f32):
+    %c = attn.cap %score {limit = 3.0 : f64} : f32
+    attn.yield %c : f32
+  }
   return
 }

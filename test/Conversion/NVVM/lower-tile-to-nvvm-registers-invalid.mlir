@@ -55,7 +55,7 @@ gpu.module @kernels {
   gpu.func @scores() kernel attributes {attn.schedule = #schedule} {
     %s = tensor.empty() : !scores
     // expected-error @below {{expected the scores of an attn.product in registers, found a value of type 'tensor<16x16xf32, #attn.registers>'}}
-    %t = attn.map_scores ins(%s : !scores) outs(%s : !scores) {softcap = 30.0 : f64} -> !scores
+    %t = attn.map_scores ins(%s : !scores) outs(%s : !scores) {scale = 0.5 : f64} -> !scores
     gpu.return
   }
 }

@@ -156,7 +156,7 @@ public:
       : wb(wb), op(op), functions(ScoreFunctions::of(op)),
         positions(wb, op, tile, functions, op.hasKeyRows() ? RowKind::Keys : RowKind::Queries),
         mayRemove(functions.mayRemove() || tile.keyCount), numbers(wb, op, tile, functions.mayRemove(), statistics) {
-    isScaled = !functions.mayRemove() && !functions.scaleValue;
+    isScaled = functions.hasOnlyScaleAndMasks() && !functions.mayRemove();
     columnCount = tile.keyCount;
     if (!op.getScoreGrad().empty() && !op.getScoreGrad().getOps<AccumulateOp>().empty())
       queryCount = numbers.getQueryCount();
