@@ -20,17 +20,21 @@ static constexpr OperandLayout kRows = OperandLayout::Rows, kPairs = OperandLayo
 
 /// In the order of the enumeration.
 static constexpr InstructionInfo kInfos[] = {
-    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, keys, warps
-    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, 1},
-    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, 0},
-    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, 0},
-    {Instruction::AMX, true, true, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, 0},
-    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1},
-    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, 1},
-    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, 4},
+    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, head, keys, warps
+    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, 1, 1},
+    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 2, 1, 0},
+    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, 1, 0},
+    {Instruction::AMX, true, true, false, 32, true, 0, kPairs, kColumns, 32, TargetInfo::kTileDepth, 0},
+    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1, 1},
+    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, 1, 1},
+    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1, 4},
+    {Instruction::FMALanes, true, false, false, 1, false, 0, kRows, kRows, 1, 1, 0},
+    {Instruction::Quads, true, false, false, 4, true, 0, kPairs, kPairs, 8, 1, 0},
 };
 
-const InstructionInfo &InstructionAttr::getInfo() const { return kInfos[static_cast<size_t>(getValue())]; }
+static const InstructionInfo &getInfo(Instruction instruction) { return kInfos[static_cast<size_t>(instruction)]; }
+
+const InstructionInfo &InstructionAttr::getInfo() const { return ::getInfo(getValue()); }
 
 std::string attn::joinInstructions(bool InstructionInfo::*isForKind) {
   SmallVector<StringRef> names;
@@ -108,6 +112,18 @@ static bool canMultiplyTiles(Operation *op, bool sharesKeys) {
          getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
 
+static bool isForward(Operation *op) { return !isa<SdpaBackwardOp, BackwardStepOp>(op); }
+
+static bool canMultiplyQuads(Operation *op, bool sharesKeys) {
+  return isForward(op) && !sharesKeys && canMultiplyPairs(op, sharesKeys) &&
+         getStaticSize(op, DimKind::HeadSize) % getInfo(Instruction::Quads).headMultiple == 0;
+}
+
+/// Sums of f32, but of additive scores.
+static bool canMultiplyLanes(Operation *op, bool sharesKeys) {
+  return isForward(op) && !sharesKeys && !hasScoreWeight(op) && getAccumulationType(getType(op, 0)).isF32();
+}
+
 InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const TargetInfo &target) {
   auto get = [&](Instruction instruction) { return InstructionAttr::get(op->getContext(), instruction); };
   if (target.gpu)
@@ -119,8 +135,9 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
   // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
   bool hasRows = !sharesKeys || getMaps(op)[2].getResults().back() == column;
-  return get(target.bf16DotRate > 1 && canMultiplyPairs(op, sharesKeys) && hasRows ? Instruction::Pairs
-                                                                                   : Instruction::FMA);
+  if (target.bf16DotRate > 1 && canMultiplyPairs(op, sharesKeys) && hasRows)
+    return get(target.hasBf16Matrices && canMultiplyQuads(op, sharesKeys) ? Instruction::Quads : Instruction::Pairs);
+  return get(target.takesLanes && canMultiplyLanes(op, sharesKeys) ? Instruction::FMALanes : Instruction::FMA);
 }
 
 static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
@@ -171,6 +188,13 @@ static constexpr Requirement kRequirements[] = {
     {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); },
      [](const TargetInfo &target) { return target.gpu && target.gpu->hasWgmma; },
      "a Q of 16 bits; write instruction = fma"},
+    {[](Operation *op, ScheduleAttr schedule) { return canMultiplyLanes(op, schedule.sharesKeys()); },
+     [](const TargetInfo &target) { return target.takesLanes; },
+     "sums of f32, without score_weight; write instruction = fma"},
+    {[](Operation *op, ScheduleAttr schedule) { return canMultiplyQuads(op, schedule.sharesKeys()); },
+     [](const TargetInfo &target) { return target.hasBf16Matrices; },
+     "Q of bf16, and K and V of bf16 or 8 bits, of a head size that is a multiple of 8 and innermost, without "
+     "score_weight; write instruction = pairs or instruction = fma"},
 };
 
 LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {

@@ -27,6 +27,7 @@ struct InstructionInfo {
   bool takesNarrow;                           ///< multiplies elements of Q's type; those of others are widened first
   int64_t inputBits;                          ///< of an f32 significand that it rounds to; 0 for all
   OperandLayout queryLayout, valueLayout;     ///< of a prefill tile
+  int64_t headMultiple;                       ///< of head sizes of a prefill tile; of V too where it lies in columns
   int64_t keyMultiple; ///< it multiplies whole key tiles, multiples of so many keys, of which the last may be padding
   int64_t warps;       ///< of a block that execute it together; 0 on a CPU
   /// It reads tiles in shared memory by descriptors, so they lie in panels (BlockLayout.h).

@@ -13,7 +13,8 @@ include "attn/Schedule/ScheduleInterface.td"
 def Attn_Instruction : I32EnumAttr<"Instruction", "the instruction of the two products of a tile", [
     I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Pairs", 1, "pairs">, I32EnumAttrCase<"Bytes", 2, "bytes">,
     I32EnumAttrCase<"AMX", 3, "amx">, I32EnumAttrCase<"MMA", 4, "mma">, I32EnumAttrCase<"TF32", 5, "tf32">,
-    I32EnumAttrCase<"WGMMA", 6, "wgmma">]> {
+    I32EnumAttrCase<"WGMMA", 6, "wgmma">, I32EnumAttrCase<"FMALanes", 7, "fma_lanes">,
+    I32EnumAttrCase<"Quads", 8, "quads">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -21,7 +22,9 @@ def Attn_Instruction : I32EnumAttr<"Instruction", "the instruction of the two pr
 def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction"> {
   let description = [{
     * `fma`: multiply-add in the type of the accumulation, to which narrower elements are widened. On a GPU, f32.
-    * `pairs`: pairs of bf16 (vdpbf16ps), also in kernels for gradients.
+    * `fma_lanes`: multiply-add of f32 whose factor is an element of a vector (fmla by element), in prefill kernels.
+    * `pairs`: pairs of bf16 (vdpbf16ps, bfdot), also in kernels for gradients.
+    * `quads`: 2 x 2 sums of quads of bf16 (bfmmla), in prefill kernels.
     * `bytes`: four bytes of int8 K and V beside a Q of 16 bits (vpdpbusd), in decode kernels.
     * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, of wider elements as `parts` of bf16, in decode
       kernels whose tiles have a multiple of 16 rows, and for gradients. Keys that are short of a whole tile are

@@ -117,7 +117,7 @@ int64_t attn::cpu::getOutputBlock(const DecodeTile &t) {
   return usesPairs(t) ? std::max(block, std::min(2 * block, kMaxOutputBlock)) : block;
 }
 
-bool attn::cpu::usesBytes(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().depth == 4; }
+bool attn::cpu::usesBytes(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().instruction == Instruction::Bytes; }
 
 bool attn::cpu::usesPairs(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().depth == 2; }
 

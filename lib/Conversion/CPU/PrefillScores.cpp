@@ -4,8 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "PrefillStep.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "PrefillProducts.h"
 #include <limits>
 
 using namespace mlir;
@@ -15,55 +14,13 @@ using namespace attn::cpu;
 /// Vectors of rows of a tile whose products of one key are too few to hide how long each takes.
 static constexpr int64_t kFewVectors = 2;
 
-/// S^T[j][lane] = k_j q_lane of `keys`; tiles have left it in the place of the scores.
-static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock &block) {
-  VectorBuilder &vb = t.vb;
-  int64_t rows = keys.size();
-  if (usesTiles(t)) {
-    Values products;
-    for (Value keyIndex : keys)
-      for (int64_t v = 0; v < block.vectors; ++v)
-        products.push_back(vb.load(t.scores, getScoreIndices(t, keyIndex, block, v)));
-    return products;
-  }
-  if (usesMatrices(t))
-    return emitMatrixScores(t, keys.front(), rows, block);
-  // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
-  auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
-    Value weight = memref::LoadOp::create(vb.b, vb.loc, t.scoreWeight, d);
-    Value tanh = math::TanhOp::create(vb.b, vb.loc, arith::AddFOp::create(vb.b, vb.loc, q, k));
-    return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
-  };
-  if (takesLanes(t, t.key, getNumBatch(t) + 2) && t.sizes.head % kQuadLanes == 0)
-    return emitLaneKernel(
-        vb, rows, block.vectors, vb.index(t.sizes.head), Values(rows * block.vectors, vb.splat(0)),
-        /*isAlongDepth=*/true,
-        [&](int64_t row, Value d) { return vb.load(t.key.memref, at(t, t.key, {}, keys[row], d, {})); },
-        [&](Value d, int64_t v) { return vb.load(t.query.memref, at(t, t.query, getLane(t, block, v), {}, d, {})); },
-        kQuadLanes);
-  return emitProducts(
-      t, rows, block, vb.index(usesPairs(t) ? t.sizes.head / 2 : t.sizes.head),
-      Values(rows * block.vectors, vb.splat(0)),
-      [&](int64_t row, Value d) -> Value {
-        if (usesPairs(t))
-          return vb.loadPair(t.key.memref, at(t, t.key, {}, keys[row], vb.multiply(d, 2), {}));
-        return memref::LoadOp::create(vb.b, vb.loc, t.key.memref, at(t, t.key, {}, keys[row], d, {}));
-      },
-      [&](Value d, int64_t v) {
-        Value lane = getLane(t, block, v);
-        return usesPairs(t) ? vb.loadPairs(t.pairs.query, atPair(t, t.pairs.query, d, lane))
-                            : vb.load(t.query.memref, at(t, t.query, lane, {}, d, {}));
-      },
-      t.scoreWeight ? Combine(addScore) : Combine());
-}
-
 // Products that stay are not stored again.
 Values attn::cpu::emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange keys, const LaneBlock &block,
                                ValueRange max) {
   VectorBuilder &vb = t.vb;
   for (Value keyIndex : keys)
     prefetch(t, Contraction::Scores, block, keyIndex, t.sizes.keys);
-  Values raw = getProducts(t, keys, block), newMax(max);
+  Values raw = t.products.getScores(t, keys, block), newMax(max);
   if (t.foldedScale) {
     for (auto [i, product] : llvm::enumerate(raw))
       newMax[i % block.vectors] = vb.max(product, newMax[i % block.vectors]);

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "PrefillStep.h"
+#include "PrefillProducts.h"
 #include <limits>
 #include <numbers>
 
@@ -55,23 +55,12 @@ void attn::cpu::emitWeights(const PrefillTile &t, LaneCode &laneCode, Value firs
     sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
     return laneCode.modifyWeight(weight, {v, keyIndex});
   };
-  Value weight = emitWeight(first);
-  if (!usesPairs(t))
-    return vb.store(weight, t.scores, getScoreIndices(t, first, block, v));
-  // The last of an odd number of keys has 0 beside it.
-  Value odd = keys == 2 ? emitWeight(vb.add(first, 1)) : vb.splat(0);
-  if (int64_t parts = t.schedule.getParts(); parts > 1) {
-    Values evens = vb.splitParts(weight, parts), odds = vb.splitParts(odd, parts);
-    for (auto [part, even, odd] : llvm::enumerate(evens, odds))
-      vb.store(vb.joinPairs(even, odd), t.pairs.weights,
-               getWeightIndices(t, vb.divide(first, 2), block, v, int64_t(part)));
-    return;
-  }
   // A row in which a weight is NaN has a sum of NaN, whatever becomes of that weight; of one that is NaN only behind
-  // weight_mod the sum knows nothing.
-  bool byIntegers = usesTiles(t) && !laneCode.modifiesWeights();
-  Value pairs = byIntegers ? vb.makePairsByIntegers(weight, odd) : vb.makePairs(weight, odd);
-  vb.store(pairs, t.pairs.weights, getWeightIndices(t, vb.divide(first, 2), block, v));
+  // weight_mod the sum knows nothing. The last of an odd number of keys has 0 beside it.
+  Values weights;
+  for (int64_t i = 0; i < t.products.getKeysAtOnce(); ++i)
+    weights.push_back(i < keys ? emitWeight(i == 0 ? first : vb.add(first, i)) : vb.splat(0));
+  t.products.storeWeights(t, first, weights, block, v, /*mayHideNaN=*/laneCode.modifiesWeights());
 }
 
 void attn::cpu::addToRowSum(const PrefillTile &t, const LaneBlock &block, int64_t v, Value sum) {
@@ -91,22 +80,12 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
   if (vb.target.overwritesAddend && !vb.target.hasPowerTable)
     atOnce = std::min(atOnce, kCopiedVectors);
   Values maxima = emitRescaleFactors(t, laneCode, block, oldMax, newMax);
-  // A tile instruction multiplies the weights of all keys of a tile.
-  if (usesTiles(t) && getConstantIntValue(t.numKeys) != t.sizes.keys) {
-    auto type = cast<MemRefType>(t.pairs.weights.getType());
-    Value zeros = vb.zero(VectorType::get({2 * vb.lanes}, type.getElementType()));
-    vb.loop(vb.divide(vb.add(t.keyCount, 1), 2), vb.index(t.sizes.keys / 2), 1, {}, [&](Value pair, ValueRange) {
-      for (int64_t part = 0; part < t.schedule.getParts(); ++part)
-        for (int64_t v = 0; v < block.vectors; ++v)
-          vb.store(zeros, t.pairs.weights, getWeightIndices(t, pair, block, v, part));
-      return Values();
-    });
-  }
+  t.products.beginWeights(t, block);
   for (int64_t firstVector = 0; firstVector < block.vectors; firstVector += atOnce) {
     int64_t together = std::min(atOnce, block.vectors - firstVector);
     Values zeros(together, vb.splat(0));
     Values sums =
-        forEachBlock(vb, t.numKeys, usesPairs(t) ? 2 : 1, zeros, [&](Value first, int64_t keys, ValueRange partial) {
+        forEachBlock(vb, t.numKeys, t.products.getKeysAtOnce(), zeros, [&](Value first, int64_t keys, ValueRange partial) {
           Values next(partial);
           for (int64_t i = 0; i < together; ++i)
             emitWeights(t, laneCode, first, keys, block, firstVector + i, maxima[firstVector + i], next[i]);

@@ -12,7 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "PrefillStep.h"
+#include "PrefillProducts.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "llvm/ADT/bit.h"
 #include <numbers>
@@ -23,8 +23,6 @@ using namespace attn::cpu;
 
 /// Rows of K or columns of V of a block of fewer vectors than the schedule's, at most: the last block may have few.
 static constexpr int64_t kMaxBlockRows = 8;
-/// Columns of K that become quads at once.
-static constexpr int64_t kMatrixColumns = 8;
 
 /// A tile instruction multiplies whole tiles of keys.
 static int64_t getProductKeys(OnlineStepOp step) {
@@ -41,14 +39,15 @@ static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode
   std::optional<double> scale = laneCode.getOnlyScale();
   // m log2 e is rounded as a score is, but not as those of the next tile: more than parts of f32 are. Its error is a
   // factor of l, which lse makes up for, but not m and ln l as two numbers.
-  return usesTiles(t) && !step.getExactMax() && t.schedule.getParts() < kMaxElementParts && scale && *scale > 0 &&
+  return t.products.multipliesWholeTiles() && !step.getExactMax() && t.schedule.getParts() < kMaxElementParts && scale && *scale > 0 &&
                  *scale * std::numbers::log2e <= 1
              ? scale
              : std::nullopt;
 }
 
-PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode)
-    : vb(vb), schedule(cast<PrefillAttr>(*step.getSchedule())), prefetches(vb, step), sizes(getSizes(step)) {
+PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode, PrefillProducts &products)
+    : vb(vb), schedule(cast<PrefillAttr>(*step.getSchedule())), prefetches(vb, step), sizes(getSizes(step)),
+      products(products) {
   SmallVector<AffineMap> maps = getMaps(step);
   query = {step.getQuery(), maps[0]};
   key = {step.getKey(), maps[1]};
@@ -61,7 +60,7 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &l
   keyCount = getValueOrCreateConstantIndexOp(vb.b, vb.loc, numKeys);
   scoreWeight = step.getScoreWeight();
   // Blocks narrower than a tile walk down columns of S^T: rows a line further apart fall on all sets of the cache.
-  bool isNarrow = sizes.lanes > getBlockLanes(*this) && !usesTiles(*this);
+  bool isNarrow = sizes.lanes > getBlockLanes(*this) && !products.multipliesWholeTiles();
   int64_t padding = isNarrow ? kBufferAlignment / (vb.elementType.getWidth() / 8) : 0;
   foldedScale = getFoldedScale(*this, laneCode, step);
   // The code of weights is unrolled: that of a region would take LLVM minutes. Rows behind a dynamic end have no bias.
@@ -70,16 +69,7 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &l
   int64_t places = isByUnits ? 2 : 1, width = isByUnits ? PrefillAttr::kUnitRows : sizes.lanes;
   scores = vb.stackBuffer({places * sizes.keys, width + padding});
   alpha = vb.stackBuffer({sizes.lanes});
-  if (!usesPairs(*this))
-    return;
-  pairs.query = vb.collapsePairs(query.memref);
-  Type rowType = getElementTypeOrSelf(value.memref.getType());
-  if (!usesTiles(*this))
-    pairs.value = vb.collapsePairs(value.memref);
-  pairs.weights =
-      vb.stackBuffer({schedule.getParts() * places * int64_t(llvm::divideCeil(sizes.keys, 2)), 2 * width}, rowType);
-  if (vb.target.hasBf16Matrices && sizes.head % kMatrixColumns == 0)
-    quads = createQuads(*this);
+  products.allocate(*this);
 }
 
 FloatType attn::cpu::getWeightType(const PrefillTile &t) {
@@ -120,14 +110,6 @@ void attn::cpu::prefetch(const PrefillTile &t, Contraction product, const LaneBl
   }
   for (const PrefetchTile &tile : t.prefetches.get(product))
     emitPrefetchPart(vb, tile, part, positions * blocks);
-}
-
-Values attn::cpu::emitProducts(const PrefillTile &t, int64_t rows, const LaneBlock &block, Value depth, ValueRange init,
-                               function_ref<Value(int64_t, Value)> scalarAt,
-                               function_ref<Value(Value, int64_t)> vectorAt, Combine addScore) {
-  auto addPairs = [&](Value, Value pair, Value pairs, Value sum) { return t.vb.multiplyAddPairs(pair, pairs, sum); };
-  Combine combine = addScore ? addScore : usesPairs(t) ? Combine(addPairs) : Combine();
-  return emitRegisterKernel(t.vb, rows, block.vectors, depth, init, scalarAt, vectorAt, combine);
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,19 +188,11 @@ Value attn::cpu::getValueMatrix(const PrefillTile &t) {
 
 static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
   VectorBuilder &vb = t.vb;
-  unsigned query = getNumBatch(t), value = query + 3;
-  if (usesTiles(t))
-    emitTileProduct(vb, getKeyMatrix(t), getQueryMatrix(t), t.scores, /*isAdded=*/false, t.schedule.getParts());
-  if (usesMatrices(t)) {
-    emitQueryQuads(t);
-    emitKeyQuads(t);
-    emitValueQuads(t);
-  }
+  t.products.begin(t);
   forEachLaneRange(t, [&](const LaneRange &range) {
     forEachLaneBlock(t, range, [&](const LaneBlock &block) {
       emitBlockWeights(t, laneCode, block);
-      if (usesMatrices(t))
-        emitWeightQuads(t, block);
+      t.products.endWeights(t, block);
     });
   });
   forEachLaneRange(t, [&](const LaneRange &range) {
@@ -228,9 +202,7 @@ static void emitStep(const PrefillTile &t, LaneCode &laneCode) {
       return Values();
     });
   });
-  if (usesTiles(t))
-    emitTileProduct(vb, getValueMatrix(t), t.pairs.weights, getMatrix(vb, t.state.acc, value, query),
-                    /*isAdded=*/true, t.schedule.getParts());
+  t.products.end(t);
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,8 +221,8 @@ static bool isPairMap(AffineMap map, unsigned paired, unsigned other) {
 static LogicalResult verifyPrefillStep(OnlineStepOp op, Type type) {
   ScheduleAttr schedule = *op.getSchedule();
   const InstructionInfo &info = schedule.getInfo();
-  bool usesPairs = info.queryLayout == OperandLayout::Pairs, usesTiles = info.valueLayout == OperandLayout::Columns;
-  Type rowType = usesPairs ? BFloat16Type::get(op.getContext()) : Type(type);
+  bool arePairs = info.queryLayout == OperandLayout::Pairs, areColumns = info.valueLayout == OperandLayout::Columns;
+  Type rowType = arePairs ? BFloat16Type::get(op.getContext()) : Type(type);
   if (getElementTypeOrSelf(op.getQuery().getType()) != rowType)
     return op.emitOpError("no CPU kernel for inputs of type ")
            << getElementTypeOrSelf(op.getQuery().getType()) << " with a state of type " << type;
@@ -270,28 +242,27 @@ static LogicalResult verifyPrefillStep(OnlineStepOp op, Type type) {
   for (Value rows : {op.getKey(), op.getValue()})
     if (getElementTypeOrSelf(rows.getType()) != rowType)
       return op.emitOpError("expected keys and values of type ") << rowType << "; run attn-tile";
-  bool isValuePacked = usesTiles ? Operand{op.getValue(), maps[2]}.isInnermost(numBatch + 1)
+  bool isValuePacked = areColumns ? Operand{op.getValue(), maps[2]}.isInnermost(numBatch + 1)
                                  : isPairMap(maps[2], numBatch + 1, numBatch + 3);
-  if (usesPairs && (!isPairMap(maps[0], numBatch + 2, numBatch) || !isValuePacked ||
+  if (arePairs && (!isPairMap(maps[0], numBatch + 2, numBatch) || !isValuePacked ||
                     !(Operand{op.getKey(), maps[1]}.isInnermost(numBatch + 2))))
     return op.emitOpError("expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and V as ")
-           << (usesTiles ? "(e, j)" : "pairs (j floordiv 2, e, j mod 2)") << "; run attn-tile";
-  auto isWhole = [&](unsigned position) { return domain[position] % info.depth == 0; };
+           << (areColumns ? "(e, j)" : "pairs (j floordiv 2, e, j mod 2)") << "; run attn-tile";
   int64_t parts = cast<PrefillAttr>(schedule).getParts();
   for (auto [i, map] : llvm::enumerate(ArrayRef(maps).take_front(3)))
     if (int64_t found = getNumParts(op->getOperand(i), map); found != parts)
       return op.emitOpError("expected Q, K and V of ") << parts << " parts, found " << found << "; run attn-tile";
-  if (usesTiles && (!isWhole(numBatch + 2) || !isWhole(numBatch + 3)))
-    return op.emitOpError("expected head sizes that are multiples of ") << info.depth << " for its instruction";
+  if (domain[numBatch + 2] % info.headMultiple != 0 || (areColumns && domain[numBatch + 3] % info.headMultiple != 0))
+    return op.emitOpError("expected head sizes that are multiples of ") << info.headMultiple << " for its instruction";
   for (unsigned i : {1u, 2u})
-    if (usesTiles && !hasWholeTile({op->getOperand(i), maps[i]}, numBatch + 1, getProductKeys(op)))
+    if (areColumns && !hasWholeTile({op->getOperand(i), maps[i]}, numBatch + 1, getProductKeys(op)))
       return op.emitOpError("expected a whole key tile of ")
              << getProductKeys(op) << " keys, or the first ones of it, for its instruction; run attn-tile";
   if (parts > 1 && (!hasPartsInOrder({op.getKey(), maps[1]}, numBatch + 1, numBatch + 2) ||
                     !hasPartsInOrder({op.getValue(), maps[2]}, numBatch + 3, numBatch + 1)))
     return op.emitOpError("expected contiguous tiles of K as (part, j, d) and of V as (part, e, j); run attn-tile");
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
-    if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
+    if (!(arePairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");
   int64_t lanes = schedule.getLanes();
   if (!ShapedType::isDynamic(domain[numBatch]) && domain[numBatch] % lanes != 0)
@@ -306,7 +277,8 @@ LogicalResult attn::cpu::lowerPrefillStep(RewriterBase &rewriter, OnlineStepOp o
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
   LaneCode laneCode(vb, ScoreFunctions::of(op));
-  PrefillTile tile(vb, op, laneCode);
+  std::unique_ptr<PrefillProducts> products = createPrefillProducts(op.getSchedule()->getInfo().instruction);
+  PrefillTile tile(vb, op, laneCode, *products);
   tile.isByUnits ? emitUnits(tile, laneCode) : emitStep(tile, laneCode);
   rewriter.eraseOp(op);
   return success();

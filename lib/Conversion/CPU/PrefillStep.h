@@ -30,12 +30,6 @@ struct PrefillPairs {
   mlir::Value query, value, weights;
 };
 
-/// The same in quads along the summed dimension, (k floordiv 4, 4 * other), and K (PrefillMatrices.cpp); null
-/// elsewhere.
-struct PrefillQuads {
-  mlir::Value query, key, value, weights;
-};
-
 /// The rows of a unit in the buffers of scores and of weights, which are as wide as it (PrefillUnits.cpp); null
 /// elsewhere.
 struct UnitScratch {
@@ -48,15 +42,18 @@ struct LaneBlock {
   int64_t vectors;
 };
 
+class PrefillProducts;
+
 /// What an online_step of a prefill tile reads and writes. The functions below emit code for it at the builder's
 /// position.
 struct PrefillTile {
-  PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode);
+  PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &laneCode, PrefillProducts &products);
 
   VectorBuilder &vb;
   const PrefillAttr schedule;
   const StepPrefetches prefetches;
   const PrefillSizes sizes;
+  const PrefillProducts &products;
   Operand query, key, value;
   PrefillState state;
   mlir::OpFoldResult endLane, numKeys;
@@ -65,7 +62,6 @@ struct PrefillTile {
   mlir::Value scores;      ///< S^T, then P^T: (key, lane), on the stack
   mlir::Value alpha;       ///< (lane)
   PrefillPairs pairs;
-  PrefillQuads quads;
   /// The scale of scores that stay products, as tiles have stored them; none if anything else changes them, or if the
   /// factor of a weight's exponent might overflow.
   std::optional<double> foldedScale;
@@ -73,12 +69,6 @@ struct PrefillTile {
   UnitScratch scratch;
 };
 
-// Kinds of products.
-inline bool usesPairs(const PrefillTile &t) { return t.schedule.getInfo().queryLayout == OperandLayout::Pairs; }
-/// By a tile instruction, where V lies as (e, j).
-inline bool usesTiles(const PrefillTile &t) { return t.schedule.getInfo().valueLayout == OperandLayout::Columns; }
-/// Pairs by bfmmla, as quads.
-inline bool usesMatrices(const PrefillTile &t) { return t.quads.key != nullptr; }
 inline bool hasDynamicRows(const PrefillTile &t) { return !mlir::getConstantIntValue(t.endLane); }
 /// What a weight is rounded to.
 mlir::FloatType getWeightType(const PrefillTile &t);
@@ -122,27 +112,6 @@ int64_t getBlockRows(const PrefillTile &t, int64_t vectors);
 /// The part beside `position` of `positions`, keys or columns, in a block of lanes.
 void prefetch(const PrefillTile &t, Contraction product, const LaneBlock &block, mlir::Value position,
               int64_t positions);
-/// rows x block.vectors sums, as emitRegisterKernel makes them: of floats, of pairs, or of additive scores.
-Values emitProducts(const PrefillTile &t, int64_t rows, const LaneBlock &block, mlir::Value depth,
-                    mlir::ValueRange init, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
-                    llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine addScore = {});
-
-/// True where multiply-adds take lanes of this operand, K or V: f32 whose elements of `position` lie side by side.
-inline bool takesLanes(const PrefillTile &t, const Operand &operand, unsigned position) {
-  return t.vb.target.takesLanes && t.vb.elementType.isF32() && !usesPairs(t) && !usesTiles(t) && !t.scoreWeight &&
-         mlir::getElementTypeOrSelf(operand.memref.getType()).isF32() && operand.isInnermost(position);
-}
-
-// Quads: room for them, those of a step, and of the weights of a block of lanes; products of them, rows x
-// block.vectors.
-PrefillQuads createQuads(const PrefillTile &t);
-void emitKeyQuads(const PrefillTile &t);
-void emitQueryQuads(const PrefillTile &t);
-void emitValueQuads(const PrefillTile &t);
-void emitWeightQuads(const PrefillTile &t, const LaneBlock &block);
-Values emitMatrixScores(const PrefillTile &t, mlir::Value firstKey, int64_t rows, const LaneBlock &block);
-Values emitMatrixOutput(const PrefillTile &t, mlir::Value column, int64_t rows, const LaneBlock &block);
-
 // The operands of tile instructions: rows of K, pairs of Q, columns of V, of all parts.
 mlir::Value getKeyMatrix(const PrefillTile &t);
 mlir::Value getQueryMatrix(const PrefillTile &t);

@@ -120,7 +120,7 @@ bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
   return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
 }
 
-bool attn::cpu::usesByteDot(OnlineStepOp step) { return step.getSchedule()->getInfo().depth == 4; }
+bool attn::cpu::usesByteDot(OnlineStepOp step) { return step.getSchedule()->getInfo().instruction == Instruction::Bytes; }
 
 /// K and V of a tile as the products of bytes read them.
 static LogicalResult verifyByteOperands(OnlineStepOp op) {

@@ -146,7 +146,7 @@ double attn::getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &t
   bool isWidened = !schedule.getInfo().takesNarrow && keyType != getAccumulationType(keyType);
   // Rounds over the columns of K and of V, in units of a prefill kernel's: only decode kernels have products of bytes,
   // four times as many of two digits.
-  double perRound = schedule.getInfo().depth == 4 ? 2 : 1;
+  double perRound = schedule.getInfo().instruction == Instruction::Bytes ? 2 : 1;
   double rounds = llvm::divideCeil(getStaticSize(op, DimKind::HeadSize), lanes) / perRound,
          outputRounds = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), lanes) / perRound;
   auto getBlockCycles = [&](int64_t blockRows) {
@@ -183,7 +183,7 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   };
   // Pages that are gathered are widened on the way.
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/true, target);
-  bool usesBytes = instruction.getInfo().depth == 4;
+  bool usesBytes = instruction.getValue() == Instruction::Bytes;
   if (usesBytes && gather && getPageTile(op, gather, getKeys(kKeyTileBytes)) == 0) {
     usesBytes = false;
     instruction = InstructionAttr::getFMA(op.getContext());

@@ -57,17 +57,17 @@ class CostModel {
 public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
       : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)),
-        takesLanes(target.takesLanes && shape.elementBytes == 4),
-        maxRowBlock(shape.usesMatrices ? kMaxMatrixRows : kMaxRowBlock) {}
+        isByLanes(shape.instruction == Instruction::FMALanes), isByQuads(shape.instruction == Instruction::Quads),
+        maxRowBlock(isByQuads ? kMaxMatrixRows : kMaxRowBlock) {}
 
   /// Beside the accumulators, the vectors of Q^T and a broadcast; without FMA a product replaces a copy of the vector.
   /// By lanes, a vector of each row of K in the place of a broadcast.
   int64_t getFreeRegisters(int64_t rows, int64_t vectors) const {
-    if (shape.usesMatrices) // two rows of K, and two lanes of Q^T, are a register
+    if (isByQuads) // two rows of K, and two lanes of Q^T, are a register
       return rows % kMatrixRows == 0 ? target.vectorRegisters - rows * vectors - rows / kMatrixRows - 2 : -1;
-    if (takesLanes && rows > kQuadLanes && rows % kQuadLanes != 0)
+    if (isByLanes && rows > kQuadLanes && rows % kQuadLanes != 0)
       return -1; // their columns of V would be broadcast
-    if (takesLanes)
+    if (isByLanes)
       return target.vectorRegisters - rows * vectors - vectors - rows;
     return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - 1;
   }
@@ -101,7 +101,7 @@ private:
 
   /// Of matrices: K, V and Q become quads, V pairs before that, once a step.
   double getQuadCycles(int64_t rows) const {
-    if (!shape.usesMatrices)
+    if (!isByQuads)
       return 0;
     double elements = double(shape.keyTile) * (shape.headSize + 2 * shape.valueSize) + double(rows) * shape.headSize;
     return elements / kQuadElements * kQuadInstructions / target.issuedPerCycle;
@@ -115,11 +115,11 @@ private:
 
   double getStepCycles(double rows, double vectors) const {
     double products = rows * vectors;
-    if (shape.usesMatrices)
+    if (isByQuads)
       return attn::getStepCycles(products, products + rows / kMatrixRows + vectors * kQuadLanes / kMatrixRows, target) /
              kMatrixDepth;
     // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
-    if (takesLanes && int64_t(rows) % kQuadLanes == 0)
+    if (isByLanes && int64_t(rows) % kQuadLanes == 0)
       return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
     return attn::getStepCycles(products, instructions, target);
@@ -128,7 +128,7 @@ private:
   const PrefillShape &shape;
   const TargetInfo &target;
   int64_t lanes;
-  bool takesLanes; ///< a multiply-add takes a lane of a vector (fmla by element)
+  bool isByLanes, isByQuads;
   int64_t maxRowBlock;
 };
 } // namespace

@@ -19,7 +19,7 @@ struct PrefillShape {
   bool isPacked = false;     ///< K or V are widened, gathered or interleaved for each tile of queries
   int64_t maxRows = 64;      ///< of a tile
   int64_t minVectors = 1;    ///< of query rows in a block
-  bool usesMatrices = false; ///< products of bf16 by matrices (TargetInfo::hasBf16Matrices)
+  Instruction instruction = {}; ///< what multiplies
   int64_t parts = 1;         ///< of an element that tiles multiply
 };
 

@@ -201,7 +201,7 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
   PrefillShape shape{queries, keyTile, headSize, valueSize, elementBytes};
   shape.isPacked = !isInPlace;
-  shape.usesMatrices = target.hasBf16Matrices && instruction.getInfo().queryLayout == OperandLayout::Pairs;
+  shape.instruction = instruction.getValue();
   int64_t tileKeys = std::max(keyTile, kKeyTile);
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + tileKeys) * elementBytes; };
   auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, tileKeys); };

@@ -343,7 +343,7 @@ SmallVector<Value> attn::packQuery(OpBuilder &b, const TileShape &s, const TileP
   SmallVector<unsigned> rowMajor = {s.queryPos(), s.headPos()}, lanesInnermost = {s.headPos(), s.queryPos()};
   SmallVector<Value> query = {
       pack(b, s, at, s.step.getQuery(), s.maps[0], rowMajor, isRowMajor(s) ? rowMajor : lanesInnermost)};
-  if (s.schedule.getInfo().depth == kByteDepth)
+  if (s.schedule.getInfo().instruction == Instruction::Bytes)
     llvm::append_range(query, packBytes(b, s, query.front()));
   return query;
 }

@@ -1,4 +1,4 @@
-//===- PrefillMatrices.cpp - products of a prefill tile by bfmmla ---------===//
+//===- PrefillQuads.cpp - products of a prefill tile by bfmmla ------------===//
 //
 // bfmmla multiplies two rows of four bf16 by two rows of four, and adds to 2 x 2 sums of f32
 // (TargetInfo::hasBf16Matrices): twice the products of bfdot. Both operands hold quads along
@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ArmProducts.h"
-#include "PrefillStep.h"
+#include "PrefillProducts.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -30,15 +30,18 @@ static VectorType getOperandType(VectorBuilder &vb, int64_t count = kOperand) {
   return VectorType::get({count}, vb.b.getBF16Type());
 }
 
-PrefillQuads attn::cpu::createQuads(const PrefillTile &t) {
+void QuadProducts::allocate(PrefillTile &t) {
+  PairProducts::allocate(t);
   VectorBuilder &vb = t.vb;
   auto create = [&](int64_t depth, int64_t others) {
     return vb.stackBuffer({int64_t(llvm::divideCeil(depth, kQuad)), kQuad * int64_t(llvm::alignTo(others, kQuad))},
                           vb.b.getBF16Type());
   };
   int64_t behind = std::max(kKeysBehind, t.schedule.getBlockRows());
-  return {create(t.sizes.head, t.sizes.lanes), create(t.sizes.head, t.sizes.keys + behind),
-          create(t.sizes.keys, t.sizes.value + 1), create(t.sizes.keys, t.sizes.lanes)};
+  query = create(t.sizes.head, t.sizes.lanes);
+  key = create(t.sizes.head, t.sizes.keys + behind);
+  value = create(t.sizes.keys, t.sizes.value + 1);
+  weights = create(t.sizes.keys, t.sizes.lanes);
 }
 
 static Value load(VectorBuilder &vb, Value memref, ValueRange indices, int64_t count = kOperand) {
@@ -57,7 +60,7 @@ static void storeRows(VectorBuilder &vb, Value first, Value second, Value quads,
   }
 }
 
-void attn::cpu::emitKeyQuads(const PrefillTile &t) {
+static void emitKeyQuads(const PrefillTile &t, Value quads) {
   VectorBuilder &vb = t.vb;
   Value last = vb.subtract(t.keyCount, vb.index(1)), end = t.keyCount;
   if (!getConstantIntValue(t.numKeys))
@@ -68,7 +71,7 @@ void attn::cpu::emitKeyQuads(const PrefillTile &t) {
       Value vectors[2];
       for (auto [vector, row] : llvm::zip(vectors, rows))
         vector = load(vb, t.key.memref, at(t, t.key, {}, row, d, {}));
-      storeRows(vb, vectors[0], vectors[1], t.quads.key, vb.divide(d, kQuad), keyIndex);
+      storeRows(vb, vectors[0], vectors[1], quads, vb.divide(d, kQuad), keyIndex);
       return Values();
     });
     return Values();
@@ -114,19 +117,17 @@ static void emitQuads(const PrefillTile &t, Value pairs, Value count, Value firs
 
 static Value getPairCount(const PrefillTile &t) { return t.vb.divide(t.vb.add(t.keyCount, 1), 2); }
 
-void attn::cpu::emitQueryQuads(const PrefillTile &t) {
+void QuadProducts::begin(const PrefillTile &t) const {
   VectorBuilder &vb = t.vb;
   Value end = hasDynamicRows(t) ? cast<Value>(t.endLane) : vb.index(t.sizes.lanes);
-  emitQuads(t, t.pairs.query, vb.index(t.sizes.head / 2), vb.index(0), end, t.quads.query);
+  emitQuads(t, t.pairs.query, vb.index(t.sizes.head / 2), vb.index(0), end, query);
+  emitKeyQuads(t, key);
+  emitQuads(t, t.pairs.value, getPairCount(t), vb.index(0), vb.index(t.sizes.value), value);
 }
 
-void attn::cpu::emitValueQuads(const PrefillTile &t) {
-  emitQuads(t, t.pairs.value, getPairCount(t), t.vb.index(0), t.vb.index(t.sizes.value), t.quads.value);
-}
-
-void attn::cpu::emitWeightQuads(const PrefillTile &t, const LaneBlock &block) {
+void QuadProducts::endWeights(const PrefillTile &t, const LaneBlock &block) const {
   emitQuads(t, t.pairs.weights, getPairCount(t), block.first, t.vb.add(block.first, block.vectors * t.vb.lanes),
-            t.quads.weights);
+            weights);
 }
 
 /// rows x block.vectors sums of `left`, from row `first` on, and the lanes of `right`.
@@ -167,11 +168,11 @@ static Values emitMatrixKernel(const PrefillTile &t, Value left, Value first, in
   return result;
 }
 
-Values attn::cpu::emitMatrixScores(const PrefillTile &t, Value firstKey, int64_t rows, const LaneBlock &block) {
-  return emitMatrixKernel(t, t.quads.key, firstKey, rows, t.quads.query, block, t.vb.index(t.sizes.head / kQuad));
+Values QuadProducts::getScores(const PrefillTile &t, ValueRange keys, const LaneBlock &block) const {
+  return emitMatrixKernel(t, key, keys.front(), keys.size(), query, block, t.vb.index(t.sizes.head / kQuad));
 }
 
-Values attn::cpu::emitMatrixOutput(const PrefillTile &t, Value column, int64_t rows, const LaneBlock &block) {
+Values QuadProducts::multiply(const PrefillTile &t, ValueRange columns, const LaneBlock &block, ValueRange) const {
   Value depth = t.vb.divide(t.vb.add(t.keyCount, kQuad - 1), kQuad);
-  return emitMatrixKernel(t, t.quads.value, column, rows, t.quads.weights, block, depth);
+  return emitMatrixKernel(t, value, columns.front(), columns.size(), weights, block, depth);
 }

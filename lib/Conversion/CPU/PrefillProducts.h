@@ -1,0 +1,119 @@
+//===- PrefillProducts.h - the two products of a prefill tile ---*- C++ -*-===//
+//
+// S^T = K Q^T and O^T += V^T P^T, by the instruction of the schedule: one class for
+// each, which knows how its operands lie.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_PREFILLPRODUCTS_H
+#define ATTN_LIB_CONVERSION_CPU_PREFILLPRODUCTS_H
+
+#include "PrefillStep.h"
+
+namespace attn::cpu {
+
+class PrefillProducts {
+public:
+  virtual ~PrefillProducts() = default;
+
+  /// True where begin and end multiply for all blocks, and blocks of lanes do the rest.
+  virtual bool multipliesWholeTiles() const { return false; }
+  /// The operands beside Q, K, V and scores.
+  virtual void allocate(PrefillTile &t) {}
+  /// In front of all blocks of lanes, and behind them.
+  virtual void begin(const PrefillTile &t) const {}
+  virtual void end(const PrefillTile &t) const {}
+
+  /// S^T[j][lane] = k_j q_lane of `keys`, row by row.
+  virtual Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const = 0;
+
+  /// Keys whose weights are stored together.
+  virtual int64_t getKeysAtOnce() const { return 1; }
+  /// Stores the weights of these keys, from `first` on, of vector `v` of the block. `mayHideNaN`: one of them may be NaN
+  /// where the row sum is a number.
+  virtual void storeWeights(const PrefillTile &t, mlir::Value first, mlir::ValueRange weights, const LaneBlock &block,
+                            int64_t v, bool mayHideNaN) const = 0;
+  /// In front of the weights of a block of lanes, and behind them.
+  virtual void beginWeights(const PrefillTile &t, const LaneBlock &block) const {}
+  virtual void endWeights(const PrefillTile &t, const LaneBlock &block) const {}
+
+  /// True where the sums of a tile start at 0 and are added to those of all keys: added one by one, each product would
+  /// be rounded as much as those. LLVM makes a version for no keys of tiles of unknown length, which is shorter where
+  /// only alpha is left of them.
+  virtual bool startsAtZero(const PrefillTile &t) const { return mlir::getConstantIntValue(t.numKeys).has_value(); }
+  /// init + sum_j V[j][e] P^T[j][lane] for `columns` e of V, row by row.
+  virtual Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
+                          mlir::ValueRange init) const = 0;
+};
+
+/// Multiply-adds of an element, which is broadcast, and lanes; also the sums of additive scores.
+class FMAProducts : public PrefillProducts {
+public:
+  Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const override;
+  void storeWeights(const PrefillTile &t, mlir::Value first, mlir::ValueRange weights, const LaneBlock &block,
+                    int64_t v, bool mayHideNaN) const override;
+  Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
+                  mlir::ValueRange init) const override;
+};
+
+/// The same of an element of a vector, where it lies in one (fmla by element).
+class FMALaneProducts final : public FMAProducts {
+public:
+  Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const override;
+  Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
+                  mlir::ValueRange init) const override;
+};
+
+/// Pairs of bf16 along the summed dimension.
+class PairProducts : public PrefillProducts {
+public:
+  void allocate(PrefillTile &t) override;
+  Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const override;
+  int64_t getKeysAtOnce() const override { return 2; }
+  void storeWeights(const PrefillTile &t, mlir::Value first, mlir::ValueRange weights, const LaneBlock &block,
+                    int64_t v, bool mayHideNaN) const override;
+  Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
+                  mlir::ValueRange init) const override;
+};
+
+/// bfmmla: quads of bf16 (PrefillQuads.cpp).
+class QuadProducts final : public PairProducts {
+public:
+  void allocate(PrefillTile &t) override;
+  void begin(const PrefillTile &t) const override;
+  Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const override;
+  void endWeights(const PrefillTile &t, const LaneBlock &block) const override;
+  bool startsAtZero(const PrefillTile &t) const override { return true; }
+  Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
+                  mlir::ValueRange init) const override;
+
+private:
+  /// (k floordiv 4, 4 * other)
+  mlir::Value query, key, value, weights;
+};
+
+/// AMX tiles, of all lanes and keys of a step at once; V lies as (e, j).
+class AMXProducts final : public PairProducts {
+public:
+  bool multipliesWholeTiles() const override { return true; }
+  void allocate(PrefillTile &t) override;
+  void begin(const PrefillTile &t) const override;
+  void end(const PrefillTile &t) const override;
+  Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const override;
+  void storeWeights(const PrefillTile &t, mlir::Value first, mlir::ValueRange weights, const LaneBlock &block,
+                    int64_t v, bool mayHideNaN) const override;
+  void beginWeights(const PrefillTile &t, const LaneBlock &block) const override;
+  bool startsAtZero(const PrefillTile &t) const override { return false; }
+  Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
+                  mlir::ValueRange init) const override {
+    return Values(init);
+  }
+};
+
+std::unique_ptr<PrefillProducts> createPrefillProducts(Instruction instruction);
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_PREFILLPRODUCTS_H
