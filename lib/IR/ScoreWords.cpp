@@ -76,9 +76,7 @@ static ScoreAttributes readScoreAttributes(Operation *op) {
   };
 }
 
-bool attn::hasScoreWords(Operation *op) {
-  return isa<SdpaOp, SdpaBackwardOp>(op) && readScoreAttributes(op).softcap;
-}
+bool attn::hasScoreWords(Operation *op) { return isa<SdpaOp, SdpaBackwardOp>(op) && readScoreAttributes(op).softcap; }
 
 void attn::expandScoreWords(OpBuilder &b, Operation *op, Operation *target, Type type) {
   Location loc = op->getLoc();

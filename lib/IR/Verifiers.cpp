@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace attn;
 
-LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType, StringRef name) {
+LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType,
+                                  StringRef name) {
   if (!softcap)
     return success();
   double value = softcap->convertToDouble();
@@ -24,7 +25,8 @@ LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap,
   bool isNormal = accumulationType.isF32() ? std::isnormal(static_cast<float>(value)) : std::isnormal(value);
   if (!isNormal)
     return op->emitOpError("C6: expected ")
-           << name << " to be a normal number in " << accumulationType << ", the type of the accumulation, found " << value << "; leave it out for no cap";
+           << name << " to be a normal number in " << accumulationType << ", the type of the accumulation, found "
+           << value << "; leave it out for no cap";
   return success();
 }
 

@@ -27,7 +27,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ByteBuilder.h"
-#include "DecodeStep.h"
+#include "DecodeProducts.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -138,7 +138,16 @@ static Value findLargestWeight(const DecodeTile &t, Value row) {
                           }).front());
 }
 
-Value attn::cpu::emitWeightDigits(const DecodeTile &t, Value row) {
+void ByteDecodeProducts::allocate(DecodeTile &t, OnlineStepOp step) const {
+  VectorBuilder &vb = t.vb;
+  auto shape = cast<MemRefType>(t.scores.getType()).getShape();
+  t.queryBytes = {step.getQueryBytes()[0], step.getQueryBytes()[1], step.getQueryBytes()[2]};
+  t.weightBytes = {vb.stackBuffer({shape[0], kDigits, shape[1]}, vb.b.getI8Type()), vb.stackBuffer({shape[0]}),
+                   vb.stackBuffer({shape[0]}, vb.b.getI32Type())};
+}
+
+/// Returns the peak of the row.
+static Value emitWeightDigits(const DecodeTile &t, Value row) {
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
   Value largest = findLargestWeight(t, row), inverse = bytes.getInverse(largest);
@@ -158,6 +167,10 @@ Value attn::cpu::emitWeightDigits(const DecodeTile &t, Value row) {
   return arith::SubFOp::create(vb.b, vb.loc, limit, all);
 }
 
+Value ByteDecodeProducts::finishWeights(const DecodeTile &t, Value row, Value peak) const {
+  return t.vb.max(emitWeightDigits(t, row), peak);
+}
+
 /// p becomes what its digits have not represented.
 static void emitResiduals(const DecodeTile &t, Value row) {
   VectorBuilder &vb = t.vb;
@@ -173,11 +186,9 @@ static void emitResiduals(const DecodeTile &t, Value row) {
   });
 }
 
-std::function<Value(Value)> attn::cpu::getScoresOfRow(const DecodeTile &t, Value row) {
+std::function<Value(Value)> ByteDecodeProducts::getScoresOfRow(const DecodeTile &t, Value row) const {
   VectorBuilder &vb = t.vb;
-  auto load = [=, &t, &vb](Value key) { return vb.load(t.scores, {row, key}); };
-  if (!usesBytes(t))
-    return load;
+  auto load = DecodeProducts::getScoresOfRow(t, row);
   Values position = getBytePosition(vb, t.rows, row);
   Value offset =
       vector::BroadcastOp::create(vb.b, vb.loc, ByteBuilder(vb).wordType,
@@ -201,7 +212,8 @@ static Value loadBytes(const DecodeTile &t, const Operand &operand, ArrayRef<Val
   return vector::InsertStridedSliceOp::create(vb.b, vb.loc, part, bytes.splat(bytes.byteType, 0), 0, 1);
 }
 
-Value attn::cpu::emitByteProducts(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
+Value ByteDecodeProducts::multiplyBlock(const DecodeTile &t, Value first, int64_t count, Value row,
+                                        ValueRange keys) const {
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
   int64_t block = keys.size(), whole = getHeadSize(t) / bytes.width * bytes.width;
@@ -361,7 +373,7 @@ static void emitByteOutputOf(const DecodeTile &t, Value first, int64_t count) {
   }
 }
 
-void attn::cpu::emitByteOutput(const DecodeTile &t, Value peak) {
+void ByteDecodeProducts::emitOutput(const DecodeTile &t, Value peak) const {
   VectorBuilder &vb = t.vb;
   Value arePeaked = isAnyGreater(vb, peak, vb.splat(0));
   Value rounds = vb.select(arePeaked, vb.index(2), vb.index(1));

@@ -8,12 +8,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "DecodeStep.h"
+#include "DecodeProducts.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
+
+/// Keys of a block of pairs with the weights, at most.
+static constexpr int64_t kMaxPairBlock = 4;
+
+void PairDecodeProducts::allocate(DecodeTile &t, OnlineStepOp) const {
+  t.weights = t.vb.stackBuffer(cast<MemRefType>(t.scores.getType()).getShape(), t.vb.b.getBF16Type());
+}
+
+/// A register holds the weights of one key, or of a pair.
+int64_t PairDecodeProducts::getOutputBlock(const DecodeTile &t) const {
+  int64_t block = DecodeProducts::getOutputBlock(t);
+  return std::max(block, std::min(2 * block, kMaxPairBlock));
+}
 
 /// Two vectors of columns of V: elements of the `k`-th key of a row alternate with those of the next key.
 static Values loadPairsOfKeys(const DecodeTile &t, Value row, int64_t k, int64_t block, Value column) {
@@ -34,10 +47,10 @@ static Values loadPairsOfKeys(const DecodeTile &t, Value row, int64_t k, int64_t
 }
 
 /// The output of `count` rows from `first` on and `block` keys.
-static void emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value row, int64_t block) {
+void DecodeProducts::emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value row, int64_t block) const {
   VectorBuilder &vb = t.vb;
   // Pairs of keys. If their number is odd, the last one has 0 beside it, with weight 0.
-  int64_t lanes = vb.lanes, paired = usesPairs(t) ? getValueSize(t) / (2 * lanes) * 2 * lanes : 0;
+  int64_t lanes = vb.lanes, paired = getPairedColumns(t, getValueSize(t));
   auto addColumns = [&](Value column, Value mask, bool isPaired) {
     int64_t perVector = isPaired ? 2 : 1;
     SmallVector<Values> vectors; // for each key or pair of keys, one or two vectors of columns
@@ -87,12 +100,8 @@ static void emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value 
     addColumns(vb.index(paired + whole), vb.getMask(rest - whole), false);
 }
 
-void attn::cpu::emitOutput(const DecodeTile &t, Value peak) {
+void DecodeProducts::emitOutput(const DecodeTile &t, Value) const {
   VectorBuilder &vb = t.vb;
-  if (usesBytes(t))
-    return emitByteOutput(t, peak);
-  if (usesTiles(t))
-    return emitTileOutput(t);
   int64_t block = getOutputBlock(t), rowsPerRound = block / getNumSegments(t);
   auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
     forEachKeyRow(vb, from, to, numRows,

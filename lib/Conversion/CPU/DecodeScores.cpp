@@ -4,14 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "DecodeStep.h"
+#include "DecodeProducts.h"
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Q by K, (row, key) after (row, key) in one vector.
-static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
+Value DecodeProducts::multiplyBlock(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) const {
   VectorBuilder &vb = t.vb;
   int64_t block = keys.size();
   // The registers left beside the sums and a row of K.
@@ -37,7 +36,7 @@ static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value
       attn::keepRolled(loop);
   };
   Values products(count * block, vb.splat(0));
-  int64_t pairs = usesPairs(t) ? getHeadSize(t) / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
+  int64_t paired = getPairedColumns(t, getHeadSize(t)), pairs = paired / (2 * vb.lanes);
   int64_t whole = (getHeadSize(t) - paired) / vb.lanes, keyBytes = getElementBytes(getSegment(t.keys, 0));
   int64_t pairsAtOnce = getVectorsAtOnce(vb, pairs, 2 * vb.lanes * keyBytes),
           atOnce = getVectorsAtOnce(vb, whole, vb.lanes * keyBytes);
@@ -89,23 +88,12 @@ static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value
   return sumLanes(vb, products);
 }
 
-/// The scores of `count` rows from `first` on, and of a block of keys: those from `row` on of all segments.
-static void emitScoresOf(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
-  VectorBuilder &vb = t.vb;
-  int64_t block = keys.size();
-  Value sums = usesBytes(t) ? emitByteProducts(t, first, count, row, keys) : emitProducts(t, first, count, row, keys);
-  for (int64_t r = 0; r < count; ++r) {
-    Value part = block == vb.lanes
-                     ? sums
-                     : vector::ExtractStridedSliceOp::create(vb.b, vb.loc, sums, r * block, block, 1).getResult();
-    vb.store(part, t.scores, {vb.add(first, r), getScore(t, row, 0)});
-  }
+std::function<Value(Value)> DecodeProducts::getScoresOfRow(const DecodeTile &t, Value row) const {
+  return [=, &t](Value key) { return t.vb.load(t.scores, {row, key}); };
 }
 
-void attn::cpu::emitScores(const DecodeTile &t) {
+void DecodeProducts::emitScores(const DecodeTile &t) const {
   VectorBuilder &vb = t.vb;
-  if (usesTiles(t))
-    return emitTileScores(t);
   int64_t block = getKeyBlock(t);
   Value lastKey = getLastKey(t, block);
   forEachRowBlock(t, [&](Value first, int64_t count) {
@@ -113,7 +101,13 @@ void attn::cpu::emitScores(const DecodeTile &t) {
       Values keys;
       for (int64_t k = 0; k < block; ++k)
         keys.push_back(limitKey(vb, getKey(t, row, k), lastKey));
-      emitScoresOf(t, first, count, row, keys);
+      Value sums = multiplyBlock(t, first, count, row, keys);
+      for (int64_t r = 0; r < count; ++r) {
+        Value part = block == vb.lanes
+                         ? sums
+                         : vector::ExtractStridedSliceOp::create(vb.b, vb.loc, sums, r * block, block, 1).getResult();
+        vb.store(part, t.scores, {vb.add(first, r), getScore(t, row, 0)});
+      }
     });
   });
 }

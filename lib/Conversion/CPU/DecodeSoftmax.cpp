@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "DecodeStep.h"
+#include "DecodeProducts.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
@@ -60,7 +60,7 @@ static Value moveMaximum(const DecodeTile &t, Value row, Value best, Value oldMa
 Value attn::cpu::emitSoftmax(const DecodeTile &t, LaneCode &laneCode, Value row) {
   VectorBuilder &vb = t.vb;
   laneCode.prepare(t.rows.getQuery(row), t.rows.getHead(row));
-  std::function<Value(Value)> loadScores = getScoresOfRow(t, row);
+  std::function<Value(Value)> loadScores = t.products.getScoresOfRow(t, row);
   Values best = forEachKeyVector(t, vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
     Value score = laneCode.apply(loadScores(first), {0, first, mask});
     if (mask)

@@ -17,8 +17,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "DecodeStep.h"
-#include "ByteBuilder.h"
+#include "DecodeProducts.h"
 #include "attn/Schedule/Schedule.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -34,9 +33,9 @@ using namespace attn::cpu;
 static constexpr unsigned kNarrowBits = 128;
 static constexpr int64_t kMaxVectorsAtOnce = 4;
 
-/// Keys of a block of products with the weights, at most. Blocks of narrow vectors have so many times the keys that a
-/// sum over their few lanes takes: each one loads and stores all of acc.
-static constexpr int64_t kMaxOutputBlock = 4, kNarrowOutputBlocks = 2;
+/// Blocks of narrow vectors have so many times the keys that a sum over their few lanes takes: each one loads and
+/// stores all of acc.
+static constexpr int64_t kNarrowOutputBlocks = 2;
 
 static bool hasManyNarrowVectors(const TargetInfo &target) {
   return target.vectorBits <= kNarrowBits && target.vectorRegisters >= kManyRegisters;
@@ -50,8 +49,8 @@ static int64_t getSize(const Operand &operand, unsigned position) {
   return operand.getSize(*operand.map.getResultPosition(getAffineDimExpr(position, operand.map.getContext())));
 }
 
-DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
-    : vb(vb), schedule(cast<DecodeAttr>(*step.getSchedule())), rows(vb, step), prefetches(vb, step),
+DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step, const DecodeProducts &products)
+    : vb(vb), schedule(cast<DecodeAttr>(*step.getSchedule())), products(products), rows(vb, step), prefetches(vb, step),
       maxKeys(getMaxTileKeys(step)) {
   OpBuilder &b = vb.b;
   SmallVector<AffineMap> maps = getMaps(step);
@@ -69,32 +68,35 @@ DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
   int64_t pitch =
       llvm::alignTo(maxKeys * keys.size(), std::max(vb.lanes, schedule.getInstruction().getInfo().keyMultiple));
   scores = weights = vb.stackBuffer({count, pitch});
-  if (usesPairs(*this) || usesTiles(*this))
-    weights = vb.stackBuffer({count, pitch}, b.getBF16Type());
-  if (!usesBytes(*this))
-    return;
-  queryBytes = {step.getQueryBytes()[0], step.getQueryBytes()[1], step.getQueryBytes()[2]};
-  weightBytes = {vb.stackBuffer({count, ByteBuilder::kDigits, pitch}, b.getI8Type()), vb.stackBuffer({count}),
-                 vb.stackBuffer({count}, b.getI32Type())};
+  products.allocate(*this, step);
+}
+
+std::unique_ptr<DecodeProducts> attn::cpu::createDecodeProducts(Instruction instruction) {
+  switch (instruction) {
+  case Instruction::Pairs: return std::make_unique<PairDecodeProducts>();
+  case Instruction::Bytes: return std::make_unique<ByteDecodeProducts>();
+  case Instruction::AMX: return std::make_unique<AMXDecodeProducts>();
+  default: return std::make_unique<DecodeProducts>();
+  }
 }
 
 static void emitStep(const DecodeTile &t, LaneCode &laneCode) {
   VectorBuilder &vb = t.vb;
-  emitScores(t);
+  t.products.emitScores(t);
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
   // The peak is carried as a vector as well, since addresses occupy the scalar registers.
   Values results = t.rows.forEach({nothing, vb.splat(0)}, [&](Value row, ValueRange carried) {
     Value best = vb.max(emitSoftmax(t, laneCode, row), carried[0]);
-    return Values{best, usesBytes(t) ? vb.max(emitWeightDigits(t, row), carried[1]) : carried[1]};
+    return Values{best, t.products.finishWeights(t, row, carried[1])};
   });
   Value best = results[0], peak = results[1];
   if (!laneCode.isPartial())
-    return emitOutput(t, peak);
+    return t.products.emitOutput(t, peak);
   // V of keys that no row keeps is not read, as it may be NaN.
   auto branch = scf::IfOp::create(vb.b, vb.loc, isAnyGreater(vb, best, nothing), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(vb.b);
   vb.b.setInsertionPointToStart(branch.thenBlock());
-  emitOutput(t, peak);
+  t.products.emitOutput(t, peak);
 }
 
 int64_t attn::cpu::getHeadSize(const DecodeTile &t) { return getSize(t.query, getHeadPos(t)); }
@@ -109,19 +111,9 @@ Value attn::cpu::getKeyCount(const DecodeTile &t) {
 
 int64_t attn::cpu::getKeyBlock(const DecodeTile &t) { return t.schedule.getKeyBlock(t.rows.getMaxCount()); }
 
-int64_t attn::cpu::getOutputBlock(const DecodeTile &t) {
-  // A register holds the weights of one key, or of a pair.
-  int64_t block = getKeyBlock(t);
-  if (hasManyNarrowVectors(t.vb.target))
-    block *= kNarrowOutputBlocks;
-  return usesPairs(t) ? std::max(block, std::min(2 * block, kMaxOutputBlock)) : block;
+int64_t DecodeProducts::getOutputBlock(const DecodeTile &t) const {
+  return hasManyNarrowVectors(t.vb.target) ? getKeyBlock(t) * kNarrowOutputBlocks : getKeyBlock(t);
 }
-
-bool attn::cpu::usesBytes(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().instruction == Instruction::Bytes; }
-
-bool attn::cpu::usesPairs(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().depth == 2; }
-
-bool attn::cpu::usesTiles(const DecodeTile &t) { return t.schedule.getInstruction().getInfo().keyMultiple > 1; }
 
 Value attn::cpu::getLastKey(const DecodeTile &t, int64_t block) {
   VectorBuilder &vb = t.vb;
@@ -242,7 +234,8 @@ LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp st
   rewriter.setInsertionPoint(step);
   VectorBuilder vb(rewriter, step.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType())));
   if (getStaticSize(step, DimKind::Key) != 0) {
-    DecodeTile tile(vb, step);
+    std::unique_ptr<DecodeProducts> products = createDecodeProducts(step.getSchedule()->getInfo().instruction);
+    DecodeTile tile(vb, step, *products);
     LaneCode laneCode(vb, ScoreFunctions::of(step), LaneAxis::Keys);
     emitStep(tile, laneCode);
   }

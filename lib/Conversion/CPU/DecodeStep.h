@@ -1,8 +1,7 @@
 //===- DecodeStep.h - a decode tile accumulates one key tile ----*- C++ -*-===//
 //
-// DecodeStep.cpp goes over blocks of rows and keys, DecodeScores.cpp multiplies Q by K, DecodeSoftmax.cpp makes
-// weights of scores, DecodeOutput.cpp multiplies them by V, DecodeBytes.cpp does both products by integers,
-// DecodeTiles.cpp by AMX tiles.
+// DecodeStep.cpp goes over blocks of rows and keys, DecodeSoftmax.cpp makes weights of scores; the products are
+// objects (DecodeProducts.h).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,13 +26,16 @@ struct DecodeState {
   Operand acc, rowMax, rowSum;
 };
 
+class DecodeProducts;
+
 /// What an online_step of a decode tile reads and writes. The functions below emit code for it at the builder's
 /// position.
 struct DecodeTile {
-  DecodeTile(VectorBuilder &vb, OnlineStepOp step);
+  DecodeTile(VectorBuilder &vb, OnlineStepOp step, const DecodeProducts &products);
 
   VectorBuilder &vb;
   const DecodeAttr schedule;
+  const DecodeProducts &products;
   const TileRows rows;
   const StepPrefetches prefetches;
   const int64_t maxKeys; ///< of a segment
@@ -54,15 +56,8 @@ inline int64_t getNumSegments(const DecodeTile &t) { return t.keys.size(); }
 /// The number of keys, if it is static; and as a value.
 std::optional<int64_t> getStaticKeys(const DecodeTile &t);
 mlir::Value getKeyCount(const DecodeTile &t);
-/// Keys of a block of products with Q, and with the weights.
+/// Keys of a block of products with Q.
 int64_t getKeyBlock(const DecodeTile &t);
-int64_t getOutputBlock(const DecodeTile &t);
-/// Products of integers: DecodeBytes.cpp.
-bool usesBytes(const DecodeTile &t);
-/// Products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys.
-bool usesPairs(const DecodeTile &t);
-/// Products by AMX tiles, also of pairs: DecodeTiles.cpp.
-bool usesTiles(const DecodeTile &t);
 
 // Keys and rows.
 /// Of the `k`-th key after the `row`-th ones of all segments: its row, and its segment.
@@ -108,27 +103,9 @@ void prefetch(const DecodeTile &t, Contraction product, mlir::Value row, int64_t
 mlir::Value isAnyGreater(VectorBuilder &vb, mlir::Value x, mlir::Value y);
 
 // The parts of a step.
-/// s[r][j] of all rows and keys.
-void emitScores(const DecodeTile &t);
 /// Writes p of one row over s, adds to its row sum, and updates its row maximum if that moves. Returns the largest
 /// score of each lane.
 mlir::Value emitSoftmax(const DecodeTile &t, LaneCode &laneCode, mlir::Value row);
-/// acc[r][:] += sum_j p[r][j] v_j of all rows; `peak` is of all rows, as emitWeightDigits returns it.
-void emitOutput(const DecodeTile &t, mlir::Value peak);
-
-// The same by integers.
-/// Greater than 0 if one weight of the row is so large that what rounding has left needs another round.
-mlir::Value emitWeightDigits(const DecodeTile &t, mlir::Value row);
-mlir::Value emitByteProducts(const DecodeTile &t, mlir::Value first, int64_t count, mlir::Value row,
-                             mlir::ValueRange keys);
-/// Loads a vector of a row's products, from a key on.
-std::function<mlir::Value(mlir::Value key)> getScoresOfRow(const DecodeTile &t, mlir::Value row);
-void emitByteOutput(const DecodeTile &t, mlir::Value peak);
-
-// The same by AMX tiles, of all rows and keys.
-void emitTileScores(const DecodeTile &t);
-void emitTileOutput(const DecodeTile &t);
-
 mlir::LogicalResult lowerDecodeStep(mlir::RewriterBase &rewriter, OnlineStepOp step, const TargetInfo &target);
 
 } // namespace attn::cpu

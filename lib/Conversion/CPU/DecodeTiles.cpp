@@ -10,7 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "DecodeStep.h"
+#include "DecodeProducts.h"
 
 using namespace mlir;
 using namespace attn;
@@ -96,11 +96,15 @@ static Value packValue(const DecodeTile &t) {
   return pairs;
 }
 
-void attn::cpu::emitTileScores(const DecodeTile &t) {
+void AMXDecodeProducts::allocate(DecodeTile &t, OnlineStepOp) const {
+  t.weights = t.vb.stackBuffer(cast<MemRefType>(t.scores.getType()).getShape(), t.vb.b.getBF16Type());
+}
+
+void AMXDecodeProducts::emitScores(const DecodeTile &t) const {
   emitTileProduct(t.vb, getRowMatrix(t.vb, t.query.memref), packKey(t), t.scores, /*isAdded=*/false);
 }
 
-void attn::cpu::emitTileOutput(const DecodeTile &t) {
+void AMXDecodeProducts::emitOutput(const DecodeTile &t, Value) const {
   VectorBuilder &vb = t.vb;
   // Behind the vectors of weights that the softmax has written.
   Value end = vb.multiply(vb.divide(vb.add(getKeyCount(t), vb.lanes - 1), vb.lanes), vb.lanes);

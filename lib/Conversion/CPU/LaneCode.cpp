@@ -90,9 +90,7 @@ Value LaneCode::modifyWeight(Value weight, LanePosition at) {
 static Values capAll(VectorBuilder &vb, CapOp cap, ValueRange scores) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
-  auto applyFormula = [&] {
-    return llvm::map_to_vector(scores, [&](Value s) { return cap.buildFormula(b, loc, s); });
-  };
+  auto applyFormula = [&] { return llvm::map_to_vector(scores, [&](Value s) { return cap.buildFormula(b, loc, s); }); };
   if (!vb.elementType.isF32() || scores.size() == 1)
     return applyFormula();
   double limit = cap.getLimit().convertToDouble();

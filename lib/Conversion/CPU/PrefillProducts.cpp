@@ -103,9 +103,8 @@ Values FMALaneProducts::multiply(const PrefillTile &t, ValueRange columns, const
 /// Rows of the buffers of scores, and their width in lanes.
 static Value createWeightPairs(const PrefillTile &t) {
   int64_t places = t.isByUnits ? 2 : 1, width = t.isByUnits ? PrefillAttr::kUnitRows : t.sizes.lanes;
-  return t.vb.stackBuffer(
-      {t.schedule.getParts() * places * int64_t(llvm::divideCeil(t.sizes.keys, 2)), 2 * width},
-      getElementTypeOrSelf(t.value.memref.getType()));
+  return t.vb.stackBuffer({t.schedule.getParts() * places * int64_t(llvm::divideCeil(t.sizes.keys, 2)), 2 * width},
+                          getElementTypeOrSelf(t.value.memref.getType()));
 }
 
 void PairProducts::allocate(PrefillTile &t) {
@@ -141,9 +140,7 @@ Values PairProducts::multiply(const PrefillTile &t, ValueRange columns, const La
   VectorBuilder &vb = t.vb;
   return emitRegisterKernel(
       vb, columns.size(), block.vectors, vb.divide(vb.add(t.keyCount, 1), 2), init,
-      [&](int64_t row, Value pair) {
-        return vb.loadPair(t.pairs.value, atPair(t, t.pairs.value, pair, columns[row]));
-      },
+      [&](int64_t row, Value pair) { return vb.loadPair(t.pairs.value, atPair(t, t.pairs.value, pair, columns[row])); },
       [&](Value pair, int64_t v) {
         return vb.loadPairs(t.pairs.weights, {pair, vb.multiply(getLane(t, block, v), 2)});
       },

@@ -31,8 +31,8 @@ public:
 
   /// Keys whose weights are stored together.
   virtual int64_t getKeysAtOnce() const { return 1; }
-  /// Stores the weights of these keys, from `first` on, of vector `v` of the block. `mayHideNaN`: one of them may be NaN
-  /// where the row sum is a number.
+  /// Stores the weights of these keys, from `first` on, of vector `v` of the block. `mayHideNaN`: one of them may be
+  /// NaN where the row sum is a number.
   virtual void storeWeights(const PrefillTile &t, mlir::Value first, mlir::ValueRange weights, const LaneBlock &block,
                             int64_t v, bool mayHideNaN) const = 0;
   /// In front of the weights of a block of lanes, and behind them.

@@ -84,8 +84,8 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
   for (int64_t firstVector = 0; firstVector < block.vectors; firstVector += atOnce) {
     int64_t together = std::min(atOnce, block.vectors - firstVector);
     Values zeros(together, vb.splat(0));
-    Values sums =
-        forEachBlock(vb, t.numKeys, t.products.getKeysAtOnce(), zeros, [&](Value first, int64_t keys, ValueRange partial) {
+    Values sums = forEachBlock(
+        vb, t.numKeys, t.products.getKeysAtOnce(), zeros, [&](Value first, int64_t keys, ValueRange partial) {
           Values next(partial);
           for (int64_t i = 0; i < together; ++i)
             emitWeights(t, laneCode, first, keys, block, firstVector + i, maxima[firstVector + i], next[i]);

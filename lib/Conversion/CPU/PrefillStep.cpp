@@ -39,8 +39,8 @@ static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode
   std::optional<double> scale = laneCode.getOnlyScale();
   // m log2 e is rounded as a score is, but not as those of the next tile: more than parts of f32 are. Its error is a
   // factor of l, which lse makes up for, but not m and ln l as two numbers.
-  return t.products.multipliesWholeTiles() && !step.getExactMax() && t.schedule.getParts() < kMaxElementParts && scale && *scale > 0 &&
-                 *scale * std::numbers::log2e <= 1
+  return t.products.multipliesWholeTiles() && !step.getExactMax() && t.schedule.getParts() < kMaxElementParts &&
+                 scale && *scale > 0 && *scale * std::numbers::log2e <= 1
              ? scale
              : std::nullopt;
 }
@@ -243,9 +243,9 @@ static LogicalResult verifyPrefillStep(OnlineStepOp op, Type type) {
     if (getElementTypeOrSelf(rows.getType()) != rowType)
       return op.emitOpError("expected keys and values of type ") << rowType << "; run attn-tile";
   bool isValuePacked = areColumns ? Operand{op.getValue(), maps[2]}.isInnermost(numBatch + 1)
-                                 : isPairMap(maps[2], numBatch + 1, numBatch + 3);
+                                  : isPairMap(maps[2], numBatch + 1, numBatch + 3);
   if (arePairs && (!isPairMap(maps[0], numBatch + 2, numBatch) || !isValuePacked ||
-                    !(Operand{op.getKey(), maps[1]}.isInnermost(numBatch + 2))))
+                   !(Operand{op.getKey(), maps[1]}.isInnermost(numBatch + 2))))
     return op.emitOpError("expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and V as ")
            << (areColumns ? "(e, j)" : "pairs (j floordiv 2, e, j mod 2)") << "; run attn-tile";
   int64_t parts = cast<PrefillAttr>(schedule).getParts();

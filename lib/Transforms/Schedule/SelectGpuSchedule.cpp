@@ -60,8 +60,7 @@ static bool convertsRows(SdpaOp op) {
 /// Registers decide. Of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores take rowBlock * keyTile / 32.
 /// ptxas spills if the two leave less than some sixty (docs/GPU.md).
 static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
-  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP() &&
-                 !convertsRows(op);
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP() && !convertsRows(op);
   bool isMasked = !op.getMaskMod().empty();
   // A last tile of fewer keys has masks as well.
   int64_t keys = getStaticSize(op, DimKind::Key), keyTile = 64;
