@@ -1,20 +1,18 @@
 //===- VerifyPhase.cpp - attn-verify-phase --------------------------------===//
 //
 // The contracts between phases. Each row of the table says what must no longer
-// be there once a phase has run, and which pass would have removed it; or what must
-// be there, as another role of the kernel waits for it.
+// be there once a phase has run, and which pass would have removed it. Kernels of
+// GPUs have a table of their own (KernelContracts.cpp).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "PhaseContracts.h"
 #include "attn/IR/Decompose.h"
 #include "attn/Schedule/Schedule.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
 #define GEN_PASS_DEF_VERIFYPHASEPASS
@@ -25,12 +23,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-struct Contract {
-  StringRef phase;
-  bool (*isBroken)(Operation *op);
-  StringRef expected;
-};
 
 bool isTensorOp(Operation *op) {
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
@@ -59,93 +51,6 @@ bool hasKernelOfRows(Operation *op) {
                            return isOfBlock ? WalkResult::interrupt() : WalkResult::advance();
                          })
                          .wasInterrupted();
-}
-
-bool isOutsideOfKernel(Operation *op) { return isOfDialect<AttnDialect>(op) && !op->getParentOfType<gpu::GPUFuncOp>(); }
-
-/// Later passes leave such a kernel alone.
-bool lacksSchedule(Operation *op) {
-  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
-  auto isStep = [](Operation *inner) {
-    return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();
-  };
-  return kernel && !kernel->hasAttr(kScheduleAttr) && kernel.walk(isStep).wasInterrupted();
-}
-
-/// Tiles in shared memory and warps are those of the kernel.
-bool hasOtherSchedule(Operation *op) {
-  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
-  return kernel && isa<OnlineStepOp, BackwardStepOp>(op) && op->getAttr("schedule") != kernel->getAttr(kScheduleAttr);
-}
-
-/// A launch passes no memref: the kernel makes its own of a pointer and sizes.
-bool takesMemref(Operation *op) {
-  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
-  return kernel && kernel.isKernel() && llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<ShapedType, IndexType>);
-}
-
-/// The tile that a memref is a view of.
-Value getTile(Value memref) { return memref::skipViewLikeOps(cast<MemrefValue>(memref)); }
-
-bool waitsFor(Operation *op, Value tile) {
-  auto wait = dyn_cast<WaitOp>(op);
-  return wait && llvm::any_of(wait.getStages(), [&](Value stage) { return getTile(stage) == tile; });
-}
-
-bool releases(Operation *op, Value tile) {
-  auto release = dyn_cast<ReleaseOp>(op);
-  return release && getTile(release.getTile()) == tile;
-}
-
-/// The producer would wait for the stage for ever.
-bool keepsStage(Operation *op) {
-  auto wait = dyn_cast<WaitOp>(op);
-  return wait && llvm::any_of(wait.getStages(), [&](Value stage) {
-           Value tile = getTile(stage);
-           Operation *next = wait->getNextNode();
-           while (next && !waitsFor(next, tile) && !releases(next, tile))
-             next = next->getNextNode();
-           return !next || !releases(next, tile);
-         });
-}
-
-/// The producer may be filling what the product reads.
-bool readsNoStage(Operation *op) {
-  auto product = dyn_cast<ProductOp>(op);
-  if (!product || !isa<MemRefType>(product.getRhs().getType()))
-    return false;
-  Value tile = getTile(product.getRhs());
-  auto isOfProducer = [](Operation *user) {
-    auto copy = dyn_cast<CopyOp>(user);
-    return copy && copy.getTensorMap();
-  };
-  if (llvm::none_of(tile.getUsers(), isOfProducer))
-    return false;
-  Operation *before = op->getPrevNode();
-  while (before && !waitsFor(before, tile) && !releases(before, tile))
-    before = before->getPrevNode();
-  if (!before || releases(before, tile))
-    return true;
-  // The stage is read until the product has been computed.
-  for (Operation *next = op->getNextNode(); product.getAsync() && next; next = next->getNextNode()) {
-    if (isa<WaitProductOp, ScoreGradientsOp>(next) && llvm::is_contained(next->getOperands(), op->getResult(0)))
-      return false;
-    if (releases(next, tile))
-      return true;
-  }
-  return false;
-}
-
-bool isOutsideOfProducer(Operation *op) {
-  auto copy = dyn_cast<CopyOp>(op);
-  auto roles = op->getParentOfType<WarpRolesOp>();
-  return copy && copy.getTensorMap() && !(roles && roles.getProducer().isAncestor(op->getParentRegion()));
-}
-
-/// Only tiles in registers are lowered.
-bool writesScoresToMemory(Operation *op) {
-  auto product = dyn_cast<ProductOp>(op);
-  return product && isa<MemRefType>(product.getOutput().getType());
 }
 
 const Contract kContracts[] = {
@@ -197,39 +102,33 @@ const Contract kContracts[] = {
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
-    {"gpu", [](Operation *op) { return isa<scf::ForallOp>(op); },
-     "no scf.forall after phase gpu, whose rounds are the blocks of a kernel; run attn-map-to-gpu"},
-    {"gpu", isOutsideOfKernel, "attn ops in kernels alone after phase gpu; run attn-map-to-gpu"},
-    {"gpu", lacksSchedule, "attn.schedule = #attn.block<…> on a kernel with attn ops after phase gpu"},
-    {"gpu", hasOtherSchedule, "the schedule that attn.schedule of its kernel is after phase gpu"},
-    {"gpu", takesMemref, "pointers and numbers as parameters of a kernel after phase gpu, and memrefs made of them"},
-    {"steps", writesScoresToMemory, "products of tiles in registers after phase steps; run attn-tiles-to-registers"},
-    {"steps", isOutsideOfProducer, "the producer of an attn.warp_roles around a copy of a box; run attn-split-roles"},
-    {"steps", keepsStage,
-     "an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; "
-     "write attn.release %tile : …"},
-    {"steps", readsNoStage,
-     "an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its "
-     "attn.wait_product, found it not waited for or released; write attn.wait stages(%tile : …)"},
     {"nvvm", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase nvvm; only attention has GPU kernels, compile the rest for the host"},
 };
+
+SmallVector<Contract> getContracts() {
+  SmallVector<Contract> contracts = llvm::to_vector(ArrayRef(kContracts));
+  // In the order of the phases: nvvm, the last one, follows those of kernels.
+  contracts.insert(std::prev(contracts.end()), getKernelContracts().begin(), getKernelContracts().end());
+  return contracts;
+}
 
 struct VerifyPhasePass : public attn::impl::VerifyPhasePassBase<VerifyPhasePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (llvm::none_of(kContracts, [&](const Contract &contract) { return contract.phase == phase; })) {
+    SmallVector<Contract> contracts = getContracts();
+    if (llvm::none_of(contracts, [&](const Contract &contract) { return contract.phase == phase; })) {
       InFlightDiagnostic diag = getOperation()->emitError("attn-verify-phase: expected phase to be one of");
       StringRef last;
-      for (const Contract &contract : kContracts)
+      for (const Contract &contract : contracts)
         if (contract.phase != last)
           diag << (last.empty() ? " " : ", ") << (last = contract.phase);
       diag << ", found '" << phase << "'";
       return signalPassFailure();
     }
     WalkResult result = getOperation()->walk([&](Operation *op) {
-      for (const Contract &contract : kContracts)
+      for (const Contract &contract : contracts)
         if (contract.phase == phase && contract.isBroken(op)) {
           op->emitOpError("expected ") << contract.expected;
           return WalkResult::interrupt();

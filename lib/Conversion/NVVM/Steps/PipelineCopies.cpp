@@ -316,9 +316,13 @@ struct PipelineCopiesPass : public attn::impl::PipelineCopiesPassBase<PipelineCo
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
       if (!kernel->hasAttr(kScheduleAttr))
         continue;
-      WalkResult gradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); });
-      if (failed(gradients.wasInterrupted() ? placeGradientCopies(rewriter, kernel)
-                                            : CopyPlacement(rewriter, kernel).run()))
+      auto has = [&]<typename OpTy>() {
+        return kernel.walk([](OpTy) { return WalkResult::interrupt(); }).wasInterrupted();
+      };
+      bool isOfGradients = has.template operator()<ScoreGradientsOp>();
+      if (isOfGradients && has.template operator()<WaitOp>())
+        continue; // it has its copies
+      if (failed(isOfGradients ? placeGradientCopies(rewriter, kernel) : CopyPlacement(rewriter, kernel).run()))
         return signalPassFailure();
     }
   }

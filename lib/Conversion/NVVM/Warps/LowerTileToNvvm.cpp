@@ -154,7 +154,20 @@ static void unroll(scf::ForOp loop, int32_t rounds) {
                                                                  {}, {}, {}, {}, {}, {}));
 }
 
+/// A tile in registers that begins with one value is written in place. CSE makes one op of equal ones: each use has its
+/// own again.
+static void separateFills(gpu::GPUFuncOp kernel) {
+  kernel.walk([](linalg::FillOp fill) {
+    if (fill->getNumResults() == 0 || !isInRegisters(fill.getResult(0).getType()))
+      return;
+    OpBuilder b(fill);
+    while (!fill->use_empty() && !fill->hasOneUse())
+      fill->getUses().begin()->set(b.clone(*fill)->getResult(0));
+  });
+}
+
 LogicalResult KernelLowering::run() {
+  separateFills(kernel);
   if (failed(placeTiles()))
     return failure();
   takeTickets();
