@@ -117,31 +117,34 @@ bool keepsStage(Operation *op) {
          });
 }
 
-/// The producer may be filling what the product reads.
-bool readsNoStage(Operation *op) {
-  auto product = dyn_cast<ProductOp>(op);
-  if (!product || !isa<MemRefType>(product.getRhs().getType()))
-    return false;
-  Value tile = getTile(product.getRhs());
-  auto isOfProducer = [](Operation *user) {
-    auto copy = dyn_cast<CopyOp>(user);
-    return copy && copy.getTensorMap();
-  };
-  if (llvm::none_of(tile.getUsers(), isOfProducer))
-    return false;
+/// True where a stage that `op` reads has not been waited for, or has been released.
+bool readsNoStage(Operation *op, Value tile) {
   Operation *before = op->getPrevNode();
   while (before && !waitsFor(before, tile) && !releases(before, tile))
     before = before->getPrevNode();
   if (!before || releases(before, tile))
     return true;
   // The stage is read until the product has been computed.
-  for (Operation *next = op->getNextNode(); product.getAsync() && next; next = next->getNextNode()) {
+  auto product = dyn_cast<ProductOp>(op);
+  for (Operation *next = op->getNextNode(); product && product.getAsync() && next; next = next->getNextNode()) {
     if (isa<WaitProductOp, ScoreGradientsOp>(next) && llvm::is_contained(next->getOperands(), op->getResult(0)))
       return false;
     if (releases(next, tile))
       return true;
   }
   return false;
+}
+
+/// The producer may be filling what the op reads.
+bool readsNoStage(Operation *op) {
+  if (!isOfDialect<AttnDialect>(op) || isa<WaitOp, ReleaseOp, CopyOp, CopyStatisticsOp, WarpRolesOp>(op))
+    return false;
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    if (!isa<MemRefType>(operand.getType()))
+      return false;
+    Value tile = getTile(operand);
+    return llvm::any_of(tile.getUsers(), llvm::IsaPred<WarpRolesOp>) && readsNoStage(op, tile);
+  });
 }
 
 bool isOutsideOfProducer(Operation *op) {
@@ -220,7 +223,8 @@ bool readsExchangeTooEarly(Operation *op) {
 
 /// The same op directly behind itself, which waits for nothing.
 bool isRepeated(Operation *op) {
-  if (!isa<gpu::BarrierOp, WaitOp, CopyOp, CopyStatisticsOp, ClearRowsOp, ExchangeOp, TakeTicketOp>(op))
+  if (!isa<gpu::BarrierOp, WaitOp, CopyOp, CopyStatisticsOp, ClearRowsOp, ExchangeOp, TakeTicketOp,
+           AwaitOrderOp, PassOrderOp>(op))
     return false;
   Operation *before = op->getPrevNode();
   return isInKernel(op) && before &&
@@ -250,8 +254,8 @@ const Contract kContracts[] = {
      "an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; "
      "write attn.release %tile : …"},
     {"steps", readsNoStage,
-     "an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its "
-     "attn.wait_product, found it not waited for or released; write attn.wait stages(%tile : …)"},
+     "an attn.wait of the stages that it reads in front of it, and their attn.release behind it, or behind its "
+     "attn.wait_product, found one not waited for or released; write attn.wait stages(%tile : …)"},
     {"steps", releasesNoStage,
      "an attn.wait of the stage in front of it, which no other attn.release has released, found none; write attn.wait "
      "stages(%tile : …)"},

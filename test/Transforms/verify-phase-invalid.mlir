@@ -211,6 +211,34 @@ gpu.module @kernels {
   }
 }
 
+// -----
+
+// Ops of a step stand beside the whole one.
+#block = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+gpu.module @kernels {
+  gpu.func @mixed() kernel attributes {attn.schedule = #block} {
+    %q = memref.alloca() : memref<16x32xbf16>
+    %a = memref.alloca() : memref<16x32xf32>
+    %m = memref.alloca() : memref<16xf32>
+    // expected-error @below {{expected in a kernel after phase gpu only ops on whole tiles (attn.online_step, attn.backward_step and what stands around them), found another one; run attn-map-to-gpu}}
+    attn.take_turn
+    attn.online_step ins(%q, %q, %q : memref<16x32xbf16>, memref<16x32xbf16>, memref<16x32xbf16>)
+        outs(%a, %m, %m : memref<16x32xf32>, memref<16xf32>, memref<16xf32>) {schedule = #block}
+    gpu.return
+  }
+}
+
+// -----
+
+// Scores would be in memory.
+gpu.module @kernels {
+  gpu.func @tensors() {
+    // expected-error @below {{expected memrefs alone in a kernel after phase gpu; run one-shot-bufferize}}
+    %s = tensor.empty() : tensor<16x16xf32>
+    gpu.return
+  }
+}
+
 //--- steps.mlir
 
 // Scores of one op are looked for by the next one.
@@ -266,7 +294,7 @@ gpu.module @kernels {
       %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
     } consumer {
       attn.wait stages(%kt : !tile)
-      // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its attn.wait_product, found it not waited for or released; write attn.wait stages(%tile : …)}}
+      // expected-error @below {{expected an attn.wait of the stages that it reads in front of it, and their attn.release behind it, or behind its attn.wait_product, found one not waited for or released; write attn.wait stages(%tile : …)}}
       %s0 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
           {async, contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
       attn.release %kt : !tile
@@ -286,7 +314,7 @@ gpu.module @kernels {
     attn.warp_roles stages(2 of %kt : !tile) producer {
       %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
     } consumer {
-      // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
+      // expected-error @below {{expected an attn.wait of the stages that it reads in front of it}}
       %p1 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
           {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
     }
@@ -307,9 +335,9 @@ gpu.module @kernels {
       %p2 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
           {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
       attn.release %kt : !tile
-      // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
-      %p3 = attn.product ins(%qt, %kt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
-          {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
+      // expected-error @below {{expected an attn.wait of the stages that it reads in front of it}}
+      %p3 = attn.product ins(%qt, %kt : !tile, !tile) outs(%p2 : tensor<16x16xf32, #attn.registers>)
+          {accumulate, contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
     }
     gpu.return
   }
@@ -323,6 +351,126 @@ gpu.module @kernels {
   gpu.func @everywhere(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %kt: !tile) {
     // expected-error @below {{expected the producer of an attn.warp_roles around a copy of a box; run attn-split-roles}}
     %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    gpu.return
+  }
+}
+
+// -----
+
+// A step that is still whole.
+#block = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+gpu.module @kernels {
+  gpu.func @whole() kernel attributes {attn.schedule = #block} {
+    %q = memref.alloca() : memref<16x32xbf16>
+    %a = memref.alloca() : memref<16x32xf32>
+    %m = memref.alloca() : memref<16xf32>
+    // expected-error @below {{expected in a kernel after phase steps only the ops of a step, its copies and its roles, found another one; run attn-decompose-step}}
+    attn.online_step ins(%q, %q, %q : memref<16x32xbf16>, memref<16x32xbf16>, memref<16x32xbf16>)
+        outs(%a, %m, %m : memref<16x32xf32>, memref<16xf32>, memref<16xf32>) {schedule = #block}
+    gpu.return
+  }
+}
+
+// -----
+
+// A thread has parts of tiles in registers alone.
+gpu.module @kernels {
+  gpu.func @tensors() {
+    // expected-error @below {{expected tensors of #attn.registers alone in a kernel after phase steps; run attn-tiles-to-registers}}
+    %s = tensor.empty() : tensor<16x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The producer fills the next stage while it is read.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @again(%kt: !tile) {
+    attn.wait stages(%kt : !tile)
+    attn.release %kt : !tile
+    // expected-error @below {{expected an attn.wait of the stage in front of it, which no other attn.release has released, found none; write attn.wait stages(%tile : …)}}
+    attn.release %kt : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+// Tensor cores work for nobody.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @unused(%qt: !tile, %s: tensor<16x16xf32, #attn.registers>) {
+    // expected-error @below {{expected an op that reads the result of each product after phase steps, found none; remove it}}
+    %p = attn.product ins(%qt, %qt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+        {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
+    gpu.return
+  }
+}
+
+// -----
+
+// The groups behind this one wait for ever.
+gpu.module @kernels {
+  gpu.func @kept_turn() {
+    // expected-error @below {{expected attn.take_turn and attn.pass_turn in turn in each block after phase steps}}
+    attn.take_turn
+    gpu.return
+  }
+}
+
+// -----
+
+// A turn that nobody has taken.
+gpu.module @kernels {
+  gpu.func @two_turns() {
+    attn.take_turn
+    attn.pass_turn
+    // expected-error @below {{expected attn.take_turn and attn.pass_turn in turn in each block after phase steps}}
+    attn.pass_turn
+    gpu.return
+  }
+}
+
+// -----
+
+// The block behind this one adds at the same time.
+gpu.module @kernels {
+  gpu.func @order(%turns: memref<9xi32>, %i: index, %part: tensor<16x32xf32, #attn.registers>, %dq: memref<16x32xf32>) {
+    // expected-error @below {{expected attn.await_order, attn.add_rows and attn.pass_order one after the other in each block after phase steps}}
+    attn.await_order %turns[%i] at %i : memref<9xi32>
+    attn.pass_order %turns[%i] at %i : memref<9xi32>
+    attn.add_rows ins(%part : tensor<16x32xf32, #attn.registers>) outs(%dq : memref<16x32xf32>)
+        {maps = [affine_map<(i, j, e) -> (i, e)>, affine_map<(i, j, e) -> (i, e)>]}
+    gpu.return
+  }
+}
+
+// -----
+
+// Other warps have not written their rows.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @exchange(%g: tensor<32x16xbf16, #attn.registers>, %qt: !tile, %s: tensor<16x16xf32, #attn.registers>)
+      -> tensor<16x16xf32, #attn.registers> {
+    // expected-error @below {{expected a gpu.barrier behind it, in front of the products that read its output after phase steps}}
+    attn.exchange ins(%g : tensor<32x16xbf16, #attn.registers>) outs(%qt : !tile)
+    %p = attn.product ins(%qt, %qt : !tile, !tile) outs(%s : tensor<16x16xf32, #attn.registers>)
+        {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
+    gpu.barrier
+    gpu.return %p : tensor<16x16xf32, #attn.registers>
+  }
+}
+
+// -----
+
+// The second one waits for nothing.
+gpu.module @kernels {
+  gpu.func @barriers() {
+    gpu.barrier
+    // expected-error @below {{expected not the same op directly in front of it after phase steps; remove one of them}}
+    gpu.barrier
     gpu.return
   }
 }
