@@ -36,7 +36,7 @@ public:
   mlir::Value get(WarpBuilder &wb, int64_t i) const;
   /// `value` has 32 bits.
   void set(WarpBuilder &wb, int64_t i, mlir::Value value) const;
-  /// All values, bitcast to a 32-bit type.
+  /// All values, as `type`, which has 32 bits.
   Values getAll(WarpBuilder &wb, mlir::Type type) const;
   /// True for the same registers.
   friend bool operator==(const RegisterArray &x, const RegisterArray &y) { return x.storage == y.storage; }
