@@ -249,9 +249,7 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
-  addVerification(
-      pm,
-      Phase::Nvvm); // of the host's functions: kernel functions are in the LLVM dialect, or translation refuses them
+  addVerification(pm, Phase::Nvvm); // host functions; kernels are LLVM dialect, or translation refuses them
 }
 
 /// From memrefs, vectors and structured control flow to the LLVM dialect. GPU kernels are already in it, and much
