@@ -47,7 +47,7 @@ bool attn::hasTileRows(OnlineStepOp step) {
   if (!ShapedType::isDynamic(queries))
     return queries == queryTile;
   if (!isa<RankedTensorType>(step.getQuery().getType()))
-    return true; // bufferized: it was a tile before
+    return true; // bufferised: it was a tile before
   OpFoldResult size = getSliceSize(step, 0, DimKind::Query);
   return size && isAtMost(size, queryTile);
 }
@@ -59,7 +59,7 @@ bool attn::hasTileKeys(OnlineStepOp step) {
   if (!ShapedType::isDynamic(keys))
     return keys <= keyTile;
   if (!isa<RankedTensorType>(step.getKey().getType()))
-    return true; // bufferized: it was a tile before
+    return true; // bufferised: it was a tile before
   OpFoldResult size = getSliceSize(step, 1, DimKind::Key);
   return size && isAtMost(size, keyTile);
 }

@@ -1,8 +1,8 @@
 //===- MemrefToTensor.cpp - attn-memref-to-tensor -------------------------===//
 //
-// Before: attn ops on memrefs, as in bufferized pipelines. After: the same ops on tensors. Each tensor is read before
+// Before: attn ops on memrefs, as in bufferised pipelines. After: the same ops on tensors. Each tensor is read before
 // its op and written after it, so that other ops see the same memory. Between two attn ops of a block, the tensor
-// itself is used if there is no other write in between. So no op of a chain moves across a write that bufferization,
+// itself is used if there is no other write in between. So no op of a chain moves across a write that bufferisation,
 // which assumes buffers are distinct, could not see.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -28,7 +28,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Ops of tiles are on memrefs only after bufferization.
+/// Ops of tiles are on memrefs only after bufferisation.
 static bool isOnMemrefs(Operation *op) {
   if (!isOfDialect<AttnDialect>(op) ||
       isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp>(op))
@@ -239,7 +239,7 @@ LogicalResult attn::convertMemrefsToTensors(Operation *root) {
 namespace {
 struct MemrefToTensorPass : public attn::impl::MemrefToTensorPassBase<MemrefToTensorPass> {
   void runOnOperation() override {
-    // A kernel that an earlier run has described and bufferized stays as it is.
+    // A kernel that an earlier run has described and bufferised stays as it is.
     if (!getOperation()->hasAttr(kArgumentsAttr) && failed(convertMemrefsToTensors(getOperation())))
       signalPassFailure();
   }

@@ -116,7 +116,7 @@ Value attn::createSpace(OpBuilder &b, Location loc, ArrayRef<int64_t> shape, Arr
   int64_t line = kLineBytes / (elements * elementType.getIntOrFloatBitWidth() / 8);
   SmallVector<int64_t> padded(shape);
   padded[1] = llvm::alignTo(shape[1], line) + line;
-  // Not tensor.empty: CSE would merge two of them, and bufferization would give one of two destinations another buffer.
+  // Not tensor.empty: CSE would merge two of them, and bufferisation would give one of two destinations another buffer.
   Value space = bufferization::AllocTensorOp::create(b, loc, RankedTensorType::get(padded, elementType),
                                                      /*dynamicSizes=*/ValueRange());
   SmallVector<OpFoldResult> origin(shape.size(), b.getIndexAttr(0)), unit(shape.size(), b.getIndexAttr(1));

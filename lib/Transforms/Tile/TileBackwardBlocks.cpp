@@ -60,7 +60,7 @@ static Value createBlockSpace(OpBuilder &b, const KernelShape &s, int64_t tileRo
   SmallVector<int64_t> shape(s.numBatch, 1);
   shape.append({tileRows, s.getColumns(s.getWidth(name))});
   auto tileType = RankedTensorType::get(shape, elementType);
-  // Not tensor.empty: CSE would merge two of them, and bufferization would share one tile between two kernels, or copy
+  // Not tensor.empty: CSE would merge two of them, and bufferisation would share one tile between two kernels, or copy
   // sums.
   return bufferization::AllocTensorOp::create(b, s.loc, tileType, /*dynamicSizes=*/ValueRange());
 }

@@ -23,7 +23,7 @@ struct TileUse {
   mlir::OpOperand *operand;
   unsigned tile;
 };
-/// Bufferization gives tiles of equal size one buffer, and a tensor that is both K and V has one. Gives each tile a
+/// Bufferisation gives tiles of equal size one buffer, and a tensor that is both K and V has one. Gives each tile a
 /// buffer of its own: the first of `uses` keeps it, and fills for another tile write that tile's buffer.
 mlir::LogicalResult separateBuffers(mlir::RewriterBase &b, llvm::ArrayRef<TileUse> uses);
 /// Replaces `buffer` by `tile` in its readers and their views, and erases it.

@@ -1,6 +1,6 @@
 //===- TilesToRegisters.cpp - attn-tiles-to-registers ---------------------===//
 //
-// Before: kernels whose scores, weights, states and sums are buffers from bufferization. After: they are tensors with
+// Before: kernels whose scores, weights, states and sums are buffers from bufferisation. After: they are tensors with
 // the encoding #attn.registers, which loops and branches carry. It promotes stack slots to values (mem2reg) for
 // structured control flow: an op returns the buffer that it writes, and a loop or branch yields the buffers written in
 // it.

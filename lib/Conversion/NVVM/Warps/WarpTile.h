@@ -377,7 +377,7 @@ private:
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
 
-/// Bufferization puts tiles on the stack, or allocates them where their size is known only at run time.
+/// Bufferisation puts tiles on the stack, or allocates them where their size is known only at run time.
 bool isBuffer(mlir::Operation *op);
 /// The memref at the root of the views of `memref`.
 mlir::Value getRoot(mlir::Value memref);
