@@ -46,7 +46,7 @@ uint16_t driver::toNarrowFloat(NpyType type, double value) {
   const Format16 format = getFormat16(type);
   const uint64_t bits = std::bit_cast<uint64_t>(value), magnitude = bits & ~(uint64_t(1) << 63);
   const int exponent = int(magnitude >> kMantissa64) - kBias64;
-  // In front of the last exponent, so that what is rounded up is finite.
+  // Below the last exponent, so that rounding up stays finite.
   if (is16Bit(type) && exponent > -format.bias && exponent < format.bias) {
     const int shift = kMantissa64 - format.mantissaBits;
     const uint64_t isOdd = magnitude >> shift & 1, belowHalf = (uint64_t(1) << (shift - 1)) - 1;

@@ -1,4 +1,4 @@
-//===- ElementLoops.cpp - ops beside attention, one element per thread ----===//
+//===- ElementLoops.cpp - elementwise ops, one element per thread ---------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

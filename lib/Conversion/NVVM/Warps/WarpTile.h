@@ -181,10 +181,11 @@ private:
 /// ones.
 struct OrderRing {
   TileRing ring;
-  mlir::Value current; ///< of the producer: where the address of the count of its turn is; null while it has none
+  mlir::Value current; ///< of the producer: pointer to the address of its turn's count; null without a turn
 };
 
-/// of the producer: pointer to the address of its turn's count; null while it has no turn
+/// Reads 16 x 16 blocks of a tile with ldmatrix.x4, as matrices of eight rows by one chunk. The hardware takes the two
+/// registers of a B operand as one aligned pair, so in another order they would be copied.
 class MatrixReader {
 public:
   enum class Order {
