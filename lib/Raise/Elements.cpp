@@ -115,7 +115,7 @@ FailureOr<SmallVector<LinearIndex>> Elements::getLoops(linalg::LinalgOp op, unsi
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim) {
       if (auto constant = dyn_cast<AffineConstantExpr>(expr); constant && constant.getValue() == 0)
-        continue; // of size 1
+        continue; // size 1
       return failure();
     }
     if (isKnown.test(dim.getPosition()))

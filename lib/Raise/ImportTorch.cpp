@@ -154,7 +154,7 @@ static bool isNone(Value value) {
   return op && op->getName().getStringRef() == "torch.constant.none";
 }
 
-/// Of the additional outputs, only the log-sum-exp, (batch…, query), may have uses.
+/// The only additional output that may have uses is the log-sum-exp, (batch…, query).
 static LogicalResult checkResults(Operation *op, const TorchOp &row, ForeignAttention &a) {
   for (OpResult result : op->getResults().drop_front()) {
     if (result.use_empty())

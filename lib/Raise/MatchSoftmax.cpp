@@ -80,7 +80,7 @@ private:
     else if (ExprRef negated = getNegated(expr))
       addZero(negated, !zeroIfTrue);
     else if (ExprRef each = getReduced(expr, zeroIfTrue); each && !getComparison(elements.expand(each)))
-      attention.gates.push_back({each, !zeroIfTrue}); // of the row: where none, or all, of its keys satisfy it
+      attention.gates.push_back({each, !zeroIfTrue}); // for the row: where none, or all, of its keys satisfy it
     else
       rowGuards.push_back({expr, zeroIfTrue});
   }
@@ -128,7 +128,7 @@ private:
     condition = elements.expand(condition);
     if (ExprRef negated = getNegated(condition))
       return testsEmptyRow(negated, !isEmpty, scores);
-    if (getComparison(condition)) // of the maximum
+    if (getComparison(condition)) // compares the maximum with -inf
       return testsRemoved(condition, isEmpty, [&](ExprRef value) {
         ExprRef maximum = elements.matchReduction(elements.stripCasts(value), Reduction::Maximum, key);
         return maximum && elements.areEqual(maximum, scores);
@@ -257,7 +257,7 @@ private:
       if (!logarithm->isOp<math::LogOp>())
         continue;
       ExprRef sum = elements.expand(elements.stripCasts(logarithm->operands[0]));
-      if (sum->isOp<math::AbsFOp>()) // of a sum of exponentials
+      if (sum->isOp<math::AbsFOp>()) // abs of a sum of exponentials
         sum = sum->operands[0];
       ExprRef summand = elements.matchReduction(elements.stripCasts(sum), Reduction::Sum, key);
       summand = summand ? elements.expand(peelZeros(summand)) : nullptr;

@@ -114,7 +114,7 @@ template <typename OpTy>
 struct AttentionSharding : shard::ShardingInterface::ExternalModel<AttentionSharding<OpTy>, OpTy> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
     SmallVector<utils::IteratorType> types = getIteratorTypes(op);
-    types.push_back(utils::IteratorType::parallel); // of getShardMap
+    types.push_back(utils::IteratorType::parallel); // as in getShardMap
     return types;
   }
 

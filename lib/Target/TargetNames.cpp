@@ -147,7 +147,7 @@ std::string attn::explainTarget(StringRef name) {
   TargetInfo::getKnownNames().split(known, ' ');
   X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
   AArch64::fillValidCPUArchList(known);
-  erase(known, "generic"); // of 64-bit Arm; not a target
+  erase(known, "generic"); // 64-bit Arm; not a target
   if (const auto *same = find_if(known, [&](StringRef each) { return isSameName(each, name); }); same != known.end())
     return ("; did you mean '" + *same + "'?").str();
   for (const OtherTarget &other : kOtherTargets)

@@ -29,7 +29,7 @@ struct BenchRecord {
   std::string title;
   std::string noRate; ///< why there is no rate; empty where there is one
   Cost cost;
-  bool isOnDevice = false;                ///< of a GPU, which has no measured ceilings
+  bool isOnDevice = false;                ///< for a GPU, which has no measured ceilings
   double best = 0, median = 0;            ///< seconds per call
   std::optional<double> unfused{};        ///< seconds of the unfused chain
   std::string product{};                  ///< the kind of multiply-adds of the ceiling

@@ -26,7 +26,7 @@ struct HotLoop {
   uint64_t start = 0, end = 0; ///< bytes from the start of the function; the end is after the last instruction
   unsigned instructions = 0;
   unsigned fma = 0; ///< vector multiply-adds; multiplications where the target has none
-  unsigned dot = 0; ///< of 16- or 8-bit products, summed in 32 bits
+  unsigned dot = 0; ///< 16- or 8-bit products, summed in 32 bits
   unsigned load = 0, store = 0, shuffle = 0, convert = 0, call = 0;
   std::string assembly; ///< one instruction per line
   unsigned stack = 0;   ///< accesses at a fixed offset of the stack frame: spills

@@ -42,7 +42,7 @@ private:
   int64_t queries, keys, kvHeads; ///< Problem::kDynamic where only known at run time
   int64_t groupSize;              ///< 1 where head counts are dynamic
   int64_t registers;
-  bool hasPairs, hasBytes; ///< of bf16; with a 16-bit Q
+  bool hasPairs, hasBytes; ///< for bf16; for a 16-bit Q
 };
 
 } // namespace attn::driver

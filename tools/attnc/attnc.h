@@ -63,7 +63,7 @@ struct BenchCommand {
   double seconds = 1.0; ///< per problem
   bool compareUnfused = false;
   Roofline roofline = Roofline::None;
-  bool printCeilings = false; ///< of the machine, without any problem
+  bool printCeilings = false; ///< the machine's, without any problem
   std::string json;           ///< a file for the records, "-" for standard output; empty for none
 };
 

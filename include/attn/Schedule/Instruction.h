@@ -28,7 +28,7 @@ struct InstructionInfo {
   int64_t inputBits;                          ///< of the f32 significand after rounding; 0 for all
   OperandLayout queryLayout, valueLayout;     ///< of a prefill tile
   int64_t keyMultiple; ///< it multiplies whole key tiles, multiples of this, whose end may be padding
-  int64_t warps;       ///< of a block that execute it together; 0 on a CPU
+  int64_t warps;       ///< that execute it together; 0 on a CPU
   /// True where it reads tiles in shared memory by descriptors, so they are laid out in panels (BlockLayout.h).
   bool readsPanels() const { return warps > 1; }
 };

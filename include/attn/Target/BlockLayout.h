@@ -54,10 +54,10 @@ struct BlockLayout {
   SharedTileLayout query, key, value, output;
   int64_t keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
   int64_t stages = 1;                          ///< of K, and of V, or of each column tile
-  llvm::SmallVector<PlacedTile> columns, rows; ///< of gradients
-  int64_t statisticsOffset = 0;                ///< of gradients with a producer
-  PlacedTile exchange = {};                    ///< of gradients in one kernel: dS, columns by rows, two buffers
-  int64_t ticketOffset = 0;                    ///< of these: the block's ticket, after the barriers of its turns
+  llvm::SmallVector<PlacedTile> columns, rows; ///< for gradients
+  int64_t statisticsOffset = 0;                ///< for gradients with a producer
+  PlacedTile exchange = {};                    ///< for gradients in one kernel: dS, columns by rows, two buffers
+  int64_t ticketOffset = 0;                    ///< for these: the block's ticket, after the barriers of its turns
   /// Barriers of a stage, one for full and one for empty, of 8 bytes each.
   static constexpr int64_t kBarrierBytes = 8, kBarriersOfStage = 2, kExchanges = 2;
   /// Rows of a tile of attn.copy_statistics, in f32.

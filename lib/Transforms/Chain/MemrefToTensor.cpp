@@ -102,7 +102,7 @@ private:
   /// The tensor value of a memref.
   struct Content {
     Value tensor;
-    bool isResult = false; ///< of an attn op, not of a read
+    bool isResult = false; ///< true for an attn op, false for a read
   };
 
   /// The contents of `memref` at the insertion point.

@@ -45,7 +45,7 @@ SmallVector<scf::ForOp> getKeyLoops(OnlineStepOp step) {
   SmallVector<scf::ForOp> loops;
   Value state = step.getDpsInits().front();
   while (true) {
-    if (auto part = state.getDefiningOp<tensor::ExtractSliceOp>()) // of the heads that share a key head
+    if (auto part = state.getDefiningOp<tensor::ExtractSliceOp>()) // the heads that share a key head
       state = part.getSource();
     auto carried = dyn_cast<BlockArgument>(state);
     if (!carried)

@@ -252,7 +252,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
   auto partType = RankedTensorType::get(kept, type.getElementType());
   Value part = tensor::ExtractSliceOp::create(b, loc, partType, forall.getRegionIterArgs()[0], where.offsets,
                                               where.sizes, where.strides);
-  // Of the shared positions, every `blocks`-th tile from the block's own on, or all.
+  // Shared positions: every `blocks`-th tile from the block's own on, or all.
   Value first = ivs.back(), single = index(b, loc, 1);
   Value rounds = sum.hasParts() ? divideUp(b, loc, subtract(b, loc, count, first), blocks)
                                 : multiply(b, loc, count, subtract(b, loc, single, first));

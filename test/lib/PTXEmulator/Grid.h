@@ -35,7 +35,7 @@ public:
   std::vector<uint8_t> constants; ///< .const and .global variables
   GlobalOrder order;
   uint64_t executed = 0; ///< instructions of warps
-  uint64_t changes = 0;  ///< of memory and barriers, by any block: a repeated read may then have another result
+  uint64_t changes = 0;  ///< to memory and barriers, by any block: a repeated read may then have another result
   bool stopped = false;
 
 private:

@@ -101,7 +101,7 @@ private:
 
   uint32_t block;
   std::vector<uint32_t> own;
-  std::vector<uint32_t> ownFenced; ///< of a thread: its own clock at its last proxy fence
+  std::vector<uint32_t> ownFenced; ///< per thread: its own clock at its last proxy fence
   unsigned firstFenced;            ///< threads, agents, then threads again: their clocks at a proxy fence
   std::vector<std::shared_ptr<ClockVector>> base;
   /// The last vector of a proxy fence, and the result: threads that share one share the other.

@@ -57,7 +57,7 @@ public:
   const unsigned index;
   const LaneMask launched;
   LaneMask live;      ///< not exited
-  LaneMask carry = 0; ///< of add.cc and sub.cc, by lane
+  LaneMask carry = 0; ///< for add.cc and sub.cc, by lane
   std::vector<Path> paths;
 
   /// Continues a path whose wait is over.

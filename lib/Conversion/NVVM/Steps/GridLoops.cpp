@@ -83,7 +83,7 @@ static void sinkReads(func::FuncOp host) {
     }
   }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (op.use_empty() && (isRead(&op) || isa<arith::IndexCastOp>(op))) // of a sequence's start
+    if (op.use_empty() && (isRead(&op) || isa<arith::IndexCastOp>(op))) // a sequence's start
       op.erase();
 }
 

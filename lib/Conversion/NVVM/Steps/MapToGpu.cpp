@@ -47,7 +47,7 @@ constexpr int64_t kElementThreads = 256;
 struct KernelPlan {
   BlockAttr schedule;
   int64_t sharedBytes = 0;
-  int64_t roundsPerBlock = 1; ///< of the loop: one (a tile), or one per thread
+  int64_t roundsPerBlock = 1; ///< iterations: one (a tile), or one per thread
 };
 
 class KernelOutliner {

@@ -100,7 +100,7 @@ private:
     for (Operation *next = op->getNextNode(); next && !isa<ScoreGradientsOp>(next); next = next->getNextNode())
       if (auto product = dyn_cast<ProductOp>(next); product && product.getContraction() == Contraction::Values &&
                                                     getRoot(product.getRhs()) != getRoot(step.scores.getLhs()))
-        step.sums.push_back(product); // of columns: the rows are copied with those of the scores
+        step.sums.push_back(product); // with columns: the rows are copied with those of the scores
 
     return step;
   }

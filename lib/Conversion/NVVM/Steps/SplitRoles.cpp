@@ -124,7 +124,7 @@ static void splitRoles(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   // The loop over tiles, or the first op of a single tile.
   auto first = llvm::find_if(body, [](Operation &op) {
-    if (isa<PassTurnOp, TakeTicketOp>(op)) // of all threads
+    if (isa<PassTurnOp, TakeTicketOp>(op)) // executed by all threads
       return false;
     auto isOfTile = [](Operation *inner) {
       return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();

@@ -18,8 +18,8 @@ struct KernelTiles {
   BlockLayout getLayout(BlockAttr schedule) const;
 
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
-  llvm::SmallVector<mlir::Value> columns, rows;       ///< of gradients
-  mlir::Value statistics, exchange;                   ///< of gradients; null where there are none
+  llvm::SmallVector<mlir::Value> columns, rows;       ///< for gradients
+  mlir::Value statistics, exchange;                   ///< for gradients; null where there are none
   ProductOp misfit; ///< the first product with head sizes other than those before it; null without one
 
 private:

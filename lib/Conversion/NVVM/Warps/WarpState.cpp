@@ -291,7 +291,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   if (isStaged) {
     bool isThere = !rings.empty() || waitsBefore(op);
     if (!isThere)
-      wb.waitForCopies(0); // of Q, if there was no key to multiply with
+      wb.waitForCopies(0); // for Q, if there was no key to multiply with
     waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
   }
   SmallVector<std::pair<RowResult, GlobalView>, 0> results;

@@ -109,7 +109,7 @@ private:
 struct TileState {
   static constexpr llvm::StringLiteral kName = "a state or sums in registers";
   RegisterArray acc, max, sum;
-  RegisterArray lse; ///< of gradient rows that may have no keys
+  RegisterArray lse; ///< for gradient rows that may have no keys
   int64_t fragments = 0, valueBlocks = 0;
   int64_t accIndex(int64_t fragment, int64_t block, int64_t element) const {
     return (fragment * valueBlocks + block) * kFragmentElements + element;
@@ -181,7 +181,7 @@ private:
 /// ones.
 struct OrderRing {
   TileRing ring;
-  mlir::Value current; ///< of the producer: pointer to the address of its turn's count; null without a turn
+  mlir::Value current; ///< for the producer: pointer to the address of its turn's count; null without a turn
 };
 
 /// Reads 16 x 16 blocks of a tile with ldmatrix.x4, as matrices of eight rows by one chunk. The hardware takes the two
@@ -217,7 +217,7 @@ struct ScoreTile {
   int64_t fragments = 0, keyBlocks = 0;
   mlir::Value keyCount;    ///< null for a full tile
   bool hasPadding = false; ///< scores of keys from keyCount on are not -inf yet
-  Values lse;              ///< of gradients: lse of the thread's rows, if these are queries that may have no keys
+  Values lse;              ///< for gradients: lse of the thread's rows, if these are queries that may have no keys
 
   ScoreTile() = default;
   /// The tile of `op`, an op on scores, without values.
@@ -238,12 +238,12 @@ struct RowTile {
   struct Row {
     mlir::Value oldMax, newMax; ///< scaled; -inf where no key is kept; the new one may lag behind
     mlir::Value subtracted;     ///< newMax, or 0 where that is -inf
-    mlir::Value product;        ///< of raw scores: subtracted * log2 e
-    mlir::Value isLarge;        ///< of raw scores: the product's rounding error is too large for an exponent
-    mlir::Value shift;          ///< of raw scores: the product, or 0 where it is too large and already subtracted
+    mlir::Value product;        ///< for raw scores: subtracted * log2 e
+    mlir::Value isLarge;        ///< for raw scores: the product's rounding error is too large for an exponent
+    mlir::Value shift;          ///< for raw scores: the product, or 0 where it is too large and already subtracted
   };
   llvm::SmallVector<Row> rows;
-  std::optional<double> scale; ///< of raw scores: the scale, which is left to exp2
+  std::optional<double> scale; ///< for raw scores: the scale, which is left to exp2
   Values exponents;            ///< the scores of these maxima; those too large for one multiply-add are shifted
 };
 
@@ -367,9 +367,9 @@ private:
   llvm::DenseMap<mlir::Value, SharedTile> tiles;
   llvm::DenseMap<mlir::Value, LoweredTile> lowered; ///< by tile in registers
   llvm::SmallVector<mlir::Operation *> loweredOps;
-  mlir::scf::ForOp tileLoop;                    ///< of consumers; the walk does not reach it
+  mlir::scf::ForOp tileLoop;                    ///< in consumers; the walk does not reach it
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
-  std::optional<OrderRing> order;               ///< of blocks that add in turn, beside a producer
+  std::optional<OrderRing> order;               ///< for blocks that add in turn, with a producer
   mlir::Value exchanges;                        ///< pointer to the count of attn.exchange; null where there is none
 };
 
@@ -408,7 +408,7 @@ private:
   RowKind rowKind;
   TileRows tileRows;
   mlir::Value columnCount;
-  std::optional<int64_t> lastKey; ///< of rows that are keys, if their number is known and does not fill the block
+  std::optional<int64_t> lastKey; ///< for rows that are keys, if their number is known and does not fill the block
   GlobalView bias, mask;
   llvm::SmallVector<Row> rows;
 };
