@@ -3,10 +3,9 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-//
-// Most of the time that a file of ours takes to compile goes into these headers, so all targets above lib/IR share them
-// precompiled (attn_precompile in AddAttn.cmake). No file relies on it: each includes what it uses. Of our own headers,
-// only those that nearly every file includes are here; a change to one of them compiles all of these targets again.
+// Parsing these headers takes most of the compile time of a file, so all targets above lib/IR share them precompiled
+// (attn_precompile in AddAttn.cmake). No file relies on it: each includes what it uses. Of our own headers, only those
+// that nearly every file includes are here; a change to one of them recompiles all of these targets.
 //
 //===----------------------------------------------------------------------===//
 

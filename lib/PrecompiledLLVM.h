@@ -3,8 +3,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-//
-// As PrecompiledIR.h, for targets that know neither MLIR nor our IR.
+// Like PrecompiledIR.h, for targets that use neither MLIR nor our IR.
 //
 //===----------------------------------------------------------------------===//
 

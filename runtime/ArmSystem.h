@@ -16,7 +16,7 @@
 int sysctlbyname(const char *name, void *old, size_t *oldSize, void *new, size_t newSize);
 
 typedef struct Question {
-  char name[32]; /* in place: a table of pointers would need relocations */
+  char name[32]; /* inline: a table of pointers would need relocations */
 } Question;
 #define QUESTION(place, bit, apple, windows) {"hw.optional." apple}
 
@@ -25,7 +25,7 @@ typedef struct System {
 } System;
 static System readSystem(void) { return (System){0}; }
 
-/* A name that the system does not know is an error. What has no name stops at the dot, which no system knows. */
+/* An unknown name is an error. An empty name leaves only the prefix with its dot, which no system knows. */
 static int isThere(const System *system, const Question *question) {
   (void)system;
   int32_t value = 0;
@@ -50,15 +50,15 @@ static int isThere(const System *system, const Question *question) {
   return question->number != 0 && IsProcessorFeaturePresent(question->number) != 0;
 }
 #else
-/* Where the auxiliary vector has a feature; LENGTH: the length of SVE registers, of which `bit` is the vectors of 128
- * bits. */
+/* The word of the auxiliary vector with a feature. LENGTH: the length of SVE registers; `bit` is the number of 128-bit
+ * vectors. */
 typedef enum Place { HWCAP, HWCAP2, LENGTH } Place;
 
 typedef struct Question {
   uint8_t place, bit;
 } Question;
 #define QUESTION(place, bit, apple, windows) {place, bit}
-/* Of HWCAP. */
+/* In HWCAP. */
 #define SVE_BIT 22
 
 typedef struct System {

@@ -1,6 +1,6 @@
 /*===- CheckArguments.c - the argument check of checked entries ----------------===
  *
- * Compares DLPack tensors with the specifications a kernel was compiled for, before anything is read or written.
+ * Compares DLPack tensors with the specifications for which a kernel was compiled, before anything is read or written.
  * Built twice: into the runtime, and as LLVM bitcode that the compiler links into each kernel, so that an emitted
  * object needs nothing but libc. Uses no allocation, no state, and of libc only vsnprintf.
  *
@@ -166,8 +166,8 @@ static int32_t checkStrides(const DLTensor *tensor, int64_t index, const attn_ar
 
 static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
-/* Of a tensor that is written: no two elements in one place. In ascending order, each stride passes all elements that
- * the smaller ones reach. */
+/* In a written tensor, no two elements may share an address. In ascending order, each stride must exceed the span of
+ * the smaller ones. */
 static int32_t checkOwnPlaces(const DLTensor *tensor, int64_t index, const attn_argument_spec *spec, Message *message) {
   if (!spec->is_output || !spec->is_strided || !tensor->strides || isEmpty(tensor))
     return ATTN_OK;
@@ -248,7 +248,7 @@ static int32_t checkArgument(const DLTensor *const *arguments, const attn_argume
 
 static int overlaps(const DLTensor *a, const DLTensor *b) {
   Extent extentA = getExtent(a), extentB = getExtent(b);
-  /* Differences instead of ends: a tensor may end where addresses do. An empty one overlaps nothing. */
+  /* Differences instead of ends: a tensor may end at the last address. An empty one overlaps nothing. */
   return extentA.first <= extentB.first ? extentB.first - extentA.first < extentA.count && extentB.count > 0
                                         : extentA.first - extentB.first < extentB.count && extentA.count > 0;
 }

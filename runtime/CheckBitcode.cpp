@@ -1,7 +1,6 @@
 //===- CheckBitcode.cpp - code of every object as LLVM bitcode ------------===//
 //
-// Holds the bytes that cmake/EmbedBitcode.cmake makes of the C files, for each
-// ABI.
+// Contains the bytes that cmake/EmbedBitcode.cmake makes of the C files, for each ABI.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,7 +59,7 @@ template <size_t size> static llvm::StringRef toText(const unsigned char (&bytes
   return {reinterpret_cast<const char *>(bytes), size};
 }
 
-/// Of one file, what the triple takes.
+/// The bytes of one file for the triple.
 template <size_t x86, size_t arm, size_t apple, size_t windows>
 static llvm::StringRef select(const llvm::Triple &triple, const unsigned char (&forX86)[x86],
                               const unsigned char (&forArm)[arm], const unsigned char (&forApple)[apple],

@@ -18,7 +18,7 @@ static void appendArgument(Message *message, int64_t index, const attn_argument_
   append(message, "argument %" PRId64 " '%s'", index, spec->name);
 }
 
-/* The value of an operator; the largest number where that overflows. */
+/* The value of an operator; the largest integer where it overflows. */
 static int64_t calculate(int64_t op, int64_t left, int64_t right) {
   int64_t result = 0;
   int overflows = 0;
@@ -45,7 +45,7 @@ static int32_t refuseLimit(const attn_argument_spec *specs, int64_t index, const
   return ATTN_WRONG_SHAPE;
 }
 
-/* Sizes that others tell. */
+/* Checks sizes that other sizes determine. */
 static int32_t checkSizes(const DLTensor *const *arguments, const attn_argument_spec *specs, int64_t index,
                           Message *message) {
   int64_t stack[16];

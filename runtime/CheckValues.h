@@ -22,7 +22,7 @@ static int64_t readSize(const DLTensor *const *arguments, attn_size size) {
 
 static int64_t getLimit(const DLTensor *const *arguments, const attn_value_check *check) {
   int64_t limit;
-  /* A product of sizes that overflows is no limit. */
+  /* If the product of sizes overflows, there is no limit. */
   return __builtin_mul_overflow(readSize(arguments, check->limit), readSize(arguments, check->factor), &limit)
              ? INT64_MAX
              : limit;

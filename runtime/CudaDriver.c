@@ -52,7 +52,7 @@ int32_t attn_cuda_refuse_result(int32_t code, const attn_cuda_driver *driver, in
 /* The table */
 /*===----------------------------------------------------------------------===*/
 
-/* The symbol of each function; one that is not `required` may be missing. */
+/* The symbol of each function; symbols that are not `required` may be missing. */
 typedef struct Symbol {
   const char *name;
   size_t offset;
@@ -115,7 +115,7 @@ static int32_t findSymbols(void *library, const char *path, attn_cuda_driver *dr
   return 0;
 }
 
-/* Called with the lock. */
+/* The caller holds the lock. */
 static int32_t load(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {

@@ -1,7 +1,8 @@
 /*===- CudaLaunch.c - launches, and the modules that they load ------------------===
  *
- * Each kernel has a list of its functions, each image one of its modules, an entry a context. Lists only grow, at their
- * heads and under a lock, and are read without it: a launch that finds its context takes no lock and allocates nothing.
+ * Each kernel has a list of its functions, and each image one of its modules, with one entry per context. Lists only
+ * grow, at their heads and under a lock, and are read without it: a launch that finds its context takes no lock and
+ * allocates nothing.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of cuda.h. */
+/* From cuda.h. */
 enum {
   DEVICE_MULTIPROCESSORS = 16,
   DEVICE_SHARED_BYTES_OPTIN = 97,
@@ -26,7 +27,7 @@ enum {
   JIT_ERROR_LOG_BYTES = 6,
   CAPTURE_MODE_RELAXED = 2,
 };
-/* Shared memory that every function may use without an attribute. */
+/* Shared memory of a function without an attribute. */
 #define DEFAULT_SHARED_BYTES (48 * 1024)
 #define MAX_GRID_X INT_MAX
 #define MAX_GRID_YZ 65535
@@ -43,7 +44,7 @@ typedef struct Context {
 typedef struct LoadedModule {
   Context context;
   CUmodule module;
-  int sharedLimit; /* bytes a block may have on the device */
+  int sharedLimit; /* most bytes of a block on the device */
   struct LoadedModule *next;
 } LoadedModule;
 
@@ -52,7 +53,7 @@ typedef struct LoadedFunction {
   CUfunction function;
   int sharedLimit;
   atomic_int sharedBytes;    /* the function's current limit */
-  atomic_int residentBlocks; /* that the device holds at once; 0 where nobody has asked yet */
+  atomic_int residentBlocks; /* blocks that the device can hold at once; 0 while unknown */
   struct LoadedFunction *next;
 } LoadedFunction;
 
@@ -71,7 +72,7 @@ static LoadedFunction *findFunction(attn_cuda_kernel *kernel, const Context *con
 }
 
 /*===----------------------------------------------------------------------===*/
-/* Loading, with the lock and in the context */
+/* Loading, with the lock held and in the context */
 /*===----------------------------------------------------------------------===*/
 
 static int32_t checkDevice(const attn_cuda_image *image, const attn_cuda_driver *driver, int *sharedLimit,
@@ -109,7 +110,7 @@ static int32_t checkDevice(const attn_cuda_image *image, const attn_cuda_driver 
 
 static int32_t loadCode(const attn_cuda_image *image, const attn_cuda_driver *driver, int isOwnMajor,
                         CUmodule *module) {
-  /* Machine code runs on later devices of its major version. If the driver does not know the file, it gets the PTX. */
+  /* Machine code runs on later devices of its major version. If the driver rejects the file, it gets the PTX. */
   if (image->cubin && isOwnMajor && driver->cuModuleLoadDataEx(module, image->cubin, 0, NULL, NULL) == 0)
     return 0;
   char log[LOG_SIZE] = "";
@@ -177,7 +178,7 @@ static int32_t loadFunction(attn_cuda_kernel *kernel, const Context *context, Lo
   return 0;
 }
 
-/* A load may allocate on the device, which a thread whose stream is being captured must declare harmless. */
+/* A load may allocate on the device. A thread whose stream is being captured must declare this harmless. */
 static int32_t loadInAnyMode(attn_cuda_kernel *kernel, const Context *context, LoadedFunction **loaded) {
   int mode = CAPTURE_MODE_RELAXED;
   int (*exchange)(int *) = context->driver->cuThreadExchangeStreamCaptureMode;
@@ -210,7 +211,7 @@ static int32_t checkSizes(const char *name, const int64_t *grid, const int64_t *
   return 0;
 }
 
-/* The attribute only grows; two threads that set it at once set what both need. */
+/* The attribute only grows; if two threads set it concurrently, the result satisfies both. */
 static int32_t allowSharedBytes(LoadedFunction *function, const char *name, int bytes) {
   if (bytes <= atomic_load_explicit(&function->sharedBytes, memory_order_acquire))
     return 0;
@@ -231,8 +232,8 @@ static int32_t allowSharedBytes(LoadedFunction *function, const char *name, int 
                                                "the driver refuses so much shared memory");
 }
 
-/* Every launch of a kernel has the same threads and shared memory, so the answer is the same each time. It is asked of
- * the device, not of a table of targets: chips of one capability differ, and an instance of a divided one has a part.
+/* Every launch of a kernel has the same threads and shared memory, so the answer does not change. It comes from the
+ * device, not from a table of targets: chips of one capability differ, and a MIG instance has a part of one.
  */
 static int32_t getResidentBlocks(LoadedFunction *function, int threads, int sharedBytes, int *blocks) {
   const attn_cuda_driver *driver = function->context.driver;
@@ -248,7 +249,7 @@ static int32_t getResidentBlocks(LoadedFunction *function, int threads, int shar
   if (result != 0)
     return attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, driver, result,
                                    "the device cannot be asked how many blocks it holds at once");
-  *blocks = multiprocessors * each > 0 ? multiprocessors * each : 1; /* a launch says what does not fit */
+  *blocks = multiprocessors * each > 0 ? multiprocessors * each : 1; /* the launch reports what does not fit */
   atomic_store_explicit(&function->residentBlocks, *blocks, memory_order_relaxed);
   return 0;
 }
@@ -352,7 +353,7 @@ int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t 
 /* Unloading */
 /*===----------------------------------------------------------------------===*/
 
-/* A context that was destroyed has taken its modules with it. */
+/* A destroyed context has taken its modules with it. */
 static int isAlive(const Context *context) {
   unsigned long long id = 0;
   if (!context->driver->cuCtxGetId)

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Of cuda.h. */
+/* From cuda.h. */
 enum { DEVICE_CAPABILITY_MAJOR = 75, DEVICE_CAPABILITY_MINOR = 76 };
 #define NAMES_SIZE 256
 
@@ -23,7 +23,7 @@ static int getCapability(const attn_cuda_driver *driver, int *capability) {
   return result;
 }
 
-/* The same of a stream's context, which need not be the current one. */
+/* The same for a stream's context, which need not be the current one. */
 static int getCapabilityOfStream(const attn_cuda_driver *driver, CUstream stream, int *capability) {
   CUcontext current = NULL, own = NULL;
   int result = driver->cuCtxGetCurrent(&current);

@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of cuda.h: no interleaving, a swizzle of 128 bytes, 256 bytes at a time into the second-level cache, and zeros beyond
- * the tensor. */
+/* From cuda.h: no interleaving, a swizzle of 128 bytes, L2 promotion of 256 bytes, and zeros out of bounds. */
 enum { INTERLEAVE_NONE = 0, SWIZZLE_128 = 3, PROMOTION_256 = 3, FILL_ZERO = 0 };
 #define MAX_RANK 5
 
@@ -22,13 +21,13 @@ int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t ran
   if (!driver->cuTensorMapEncodeTiled)
     return attn_cuda_refuse(ATTN_CUDA_DRIVER_TOO_OLD, "expected cuTensorMapEncodeTiled in the CUDA driver, found none; "
                                                       "install one of CUDA 12 or later");
-  /* The driver has the innermost dimension first. */
+  /* The driver expects the innermost dimension first. */
   uint64_t extents[MAX_RANK], pitches[MAX_RANK];
   uint32_t lengths[MAX_RANK], steps[MAX_RANK];
   for (int64_t i = 0; i < rank; ++i) {
     int64_t size = sizes[rank - 1 - i];
     if (size == 0)
-      return 0; /* nothing is copied of it */
+      return 0; /* nothing of it is copied */
     extents[i] = (uint64_t)size;
     if (i > 0)
       pitches[i - 1] = (uint64_t)strides[rank - 1 - i];

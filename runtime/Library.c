@@ -1,7 +1,7 @@
 /*===- Library.c - which kernel of a library takes a call -----------------------===
  *
- * It chooses by the features that the caller names, and by the types and shapes of its tensors: the tables of the
- * checked entries say which kernels take them. Built twice, as CheckArguments.c is; no state.
+ * Selects a kernel by the features that the caller names, and by the types and shapes of its tensors: the tables of the
+ * checked entries say which kernels accept them. Built twice, like CheckArguments.c; no state.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ typedef struct Word {
   int64_t length;
 } Word;
 
-/* The word that begins at *text or after blanks; *text then points behind it. Empty at the end. */
+/* The next word at *text, after blanks; advances *text beyond it. Empty at the end. */
 static Word takeWord(const char **text) {
   while (**text == ' ')
     ++*text;
@@ -99,7 +99,7 @@ static int takes(const attn_library_kernel *kernel, const DLTensor *const *argum
   return 1;
 }
 
-/* The index of the only argument that a kernel does not take; -1 if there are several. */
+/* The index of the only argument that a kernel rejects; -1 if there are several. */
 static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor *const *arguments, int64_t count) {
   int64_t misfit = -1;
   for (int64_t i = 0; i < count; ++i) {
@@ -116,7 +116,7 @@ static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor 
 /* Messages */
 /*===----------------------------------------------------------------------===*/
 
-/* Their names in problem lines. */
+/* The names of types in problem lines. */
 static void appendType(Message *message, DLDataType type) {
   if (type.code == ATTN_DLPACK_FLOAT8_E4M3FN)
     append(message, "fp8");
@@ -205,7 +205,7 @@ static int32_t refuseTensors(const attn_library *library, const attn_library_gro
     append(message, ") for the features '%s', found %" PRId64, group->features, count);
     return ATTN_WRONG_COUNT;
   }
-  /* If it is only the output, another problem line would not help. */
+  /* If only the output differs, another problem line would not help. */
   for (int64_t i = group->first; i < group->first + group->count; ++i) {
     const attn_library_kernel *kernel = &library->kernels[i];
     int64_t misfit = findOnlyMisfit(kernel, arguments, count);

@@ -25,20 +25,20 @@ __attribute__((format(printf, 2, 3))) static inline void append(Message *message
   va_end(values);
   if (length < 0)
     return;
-  /* After a text was cut, only its terminator has room: nothing more is appended. */
+  /* After truncation, only the terminator has space: nothing more is appended. */
   size_t written = (size_t)length < message->left ? (size_t)length : message->left - 1;
   message->text += written;
   message->left -= written;
 }
 
-/* An empty text, also where nothing is appended. */
+/* Starts with an empty text, in case nothing is appended. */
 static inline Message startMessage(char *text, size_t size) {
   if (text && size > 0)
     text[0] = 0;
   return (Message){text, size};
 }
 
-/* strcmp, without one more symbol of the C library. */
+/* strcmp, without another symbol of the C library. */
 static inline int isSame(const char *a, const char *b) {
   while (*a && *a == *b)
     ++a, ++b;

@@ -1,6 +1,6 @@
 /*===- ParallelFor.c - the parallel loop of kernels, on OpenMP ----------------===
  *
- * The OpenMP is the one that attn_runtime_set_openmp names, else PyTorch's (ProcessThreads.c), else the one that this
+ * OpenMP is the library that attn_runtime_set_openmp names, else PyTorch's (ProcessThreads.c), else the one that this
  * file is linked with.
  *
  * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core. So each
@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 
 enum { kCacheLine = 64, kMaxThreads = 1024 };
-/* Indices of a region at most: the two ends of a range share a word. */
+/* Most indices of a region: the two ends of a range share a word. */
 static const int64_t kMaxIndices = UINT32_MAX;
 
 /* Null: PyTorch's, or the OpenMP that we are linked with. */
@@ -46,7 +46,7 @@ static int getNumThreads(const attn_openmp *openmp) {
 
 int attn_runtime_get_num_threads(void) { return getNumThreads(getOpenMP()); }
 
-/* The indices that a thread has left: begin in the upper half, end in the lower. Each has a cache line of its own. */
+/* The remaining indices of a thread: begin in the upper half, end in the lower. Each has a cache line of its own. */
 typedef struct Range {
   _Alignas(kCacheLine) _Atomic uint64_t ends;
 } Range;
@@ -56,7 +56,7 @@ static uint32_t getBegin(uint64_t ends) { return (uint32_t)(ends >> 32); }
 static uint32_t getEnd(uint64_t ends) { return (uint32_t)ends; }
 
 /* Takes the first index of the range; false if it is empty. Threads exchange only the ends here, so the order is
- * relaxed: the region's beginning and end order all else. */
+ * relaxed: the beginning and end of the region order everything else. */
 static int takeFirst(Range *range, uint32_t *index) {
   uint64_t ends = atomic_load_explicit(&range->ends, memory_order_relaxed);
   do {
@@ -68,7 +68,7 @@ static int takeFirst(Range *range, uint32_t *index) {
   return 1;
 }
 
-/* Moves the second half of another thread's range, its last index at least, to an empty one; false where it has none.
+/* Moves the second half of another thread's range, at least its last index, to an empty one; false if it is empty too.
  */
 static int takeHalf(Range *victim, Range *mine) {
   uint64_t ends = atomic_load_explicit(&victim->ends, memory_order_relaxed);
@@ -110,11 +110,11 @@ static void runThread(void *opaque) {
 
 static void runParallel(const attn_openmp *openmp, void (*function)(void *context, int64_t index), void *context,
                         int64_t first, uint64_t count, int threads) {
-  Range ranges[threads]; /* of the calling thread's stack, which may be small */
+  Range ranges[threads]; /* on the calling thread's stack, which may be small */
   for (int thread = 0; thread < threads; ++thread)
     atomic_init(&ranges[thread].ends, pack(count * thread / threads, count * (thread + 1) / threads));
-  /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. A team
-   * that is smaller than requested takes the other ranges in halves. */
+  /* Inside another parallel region, OpenMP gives a team of only the caller, unless nesting is enabled. If the team is
+   * smaller than requested, it takes the other ranges in halves. */
   Region region = {function, context, first, ranges, threads, omp_get_thread_num};
   if (openmp && openmp->parallel) {
     region.getThread = openmp->get_thread_num;
@@ -127,7 +127,7 @@ static void runParallel(const attn_openmp *openmp, void (*function)(void *contex
 
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count) {
   const attn_openmp *openmp = getOpenMP();
-  /* Concurrent callers share the threads: together they keep as many busy as one of them would. */
+  /* Concurrent callers share the threads: together they use as many as one of them would. */
   int callers = atomic_fetch_add(&numCallers, 1) + 1;
   int threads = (getNumThreads(openmp) + callers - 1) / callers;
   threads = threads < kMaxThreads ? threads : kMaxThreads;

@@ -1,12 +1,12 @@
 /*===- Processor.c - which variant of a kernel this processor runs --------------===
  *
- * CPUID says what the processor has. XGETBV says which registers the operating system saves at a switch of threads. An
- * instruction is used only if both have it. Linux also grants the registers of tiles to processes that ask for them,
- * or refuses (Documentation/arch/x86/xstate.rst): without permission the first instruction of tiles is illegal.
- * On 64-bit Arm, where CPUID's like is the system's alone, Linux says what a process may use in its auxiliary vector
- * (Documentation/arch/arm64/elf_hwcaps.rst), and prctl the length of its SVE registers; macOS says it by sysctlbyname,
+ * CPUID reports what the processor has. XGETBV reports which registers the operating system saves at a context switch.
+ * An instruction is used only if both have it. Linux also grants the registers of tiles to processes that request them,
+ * or refuses (Documentation/arch/x86/xstate.rst): without permission, the first tile instruction is illegal. On 64-bit
+ * Arm, only the system can read the equivalent of CPUID. Linux reports what a process may use in its auxiliary vector
+ * (Documentation/arch/arm64/elf_hwcaps.rst), and the length of its SVE registers by prctl; macOS by sysctlbyname,
  * Windows by IsProcessorFeaturePresent.
- * Built twice, as CheckArguments.c is. The only state is one integer of the object; every thread that finds it unset
+ * Built twice, like CheckArguments.c. The only state is one integer of the object; every thread that finds it unset
  * computes the same value.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -21,7 +21,7 @@
 #include "ArmSystem.h"
 
 typedef struct Feature {
-  char name[20]; /* in place: a table of pointers would need relocations */
+  char name[20]; /* inline: a table of pointers would need relocations */
   Question question;
 } Feature;
 #else
@@ -31,7 +31,7 @@ typedef enum Register { EAX, EBX, ECX, EDX } Register;
 typedef enum State { NONE = 0, XSAVE = 0x1, AVX = 0x6, AVX512 = 0xe6, AMX = 0x60000 } State;
 
 typedef struct Feature {
-  char name[20]; /* in place: a table of pointers would need relocations */
+  char name[20]; /* inline: a table of pointers would need relocations */
   uint32_t leaf, subleaf;
   uint8_t reg, bit;
   uint32_t state;
@@ -68,7 +68,7 @@ static void readFeatures(uint64_t found[ATTN_FEATURE_WORDS]) {
     found[i / 64] |= (uint64_t)isThere(&system, &features[i].question) << i % 64;
 }
 
-/* Nothing needs to be asked for. */
+/* No permission has to be requested. */
 static void detectFeatures(const uint64_t needed[ATTN_FEATURE_WORDS], uint64_t found[ATTN_FEATURE_WORDS]) {
   (void)needed;
   readFeatures(found);
@@ -80,7 +80,7 @@ static void detectFeatures(const uint64_t needed[ATTN_FEATURE_WORDS], uint64_t f
 /* ARCH_REQ_XCOMP_PERM, and XFEATURE_XTILEDATA. Threads inherit what their process has; asking again costs 0.15 us. */
 enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
 
-/* What CPUID and XCR0 have, whether or not this process may use it. */
+/* The features in CPUID and XCR0, whether or not this process may use them. */
 static void readFeatures(uint64_t found[ATTN_FEATURE_WORDS]) {
   uint32_t registers[4] = {0}, leaf = 0, subleaf = 0;
   int hasLeaf = 0;
@@ -101,7 +101,7 @@ static void readFeatures(uint64_t found[ATTN_FEATURE_WORDS]) {
   }
 }
 
-/* What code that may use `needed` finds: asks for tiles if it may use these. */
+/* The features available to code that may use `needed`: requests tiles if it may use them. */
 static void detectFeatures(const uint64_t needed[ATTN_FEATURE_WORDS], uint64_t found[ATTN_FEATURE_WORDS]) {
   uint64_t tiles[ATTN_FEATURE_WORDS] = {0};
   int areNeeded = 0;

@@ -1,6 +1,6 @@
 /*===- Registers.h - what Processor.c reads of processor and system -------------===
  *
- * A test defines these functions itself, and ATTN_REGISTERS_H, in front of Processor.c.
+ * A test defines these functions itself, along with ATTN_REGISTERS_H, before including Processor.c.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,16 +11,16 @@
 #include <stdint.h>
 
 #if defined(__aarch64__) && (defined(__APPLE__) || defined(_WIN32))
-/* Nothing: ArmSystem.h asks the system. */
+/* Nothing: ArmSystem.h queries the system. */
 #elif defined(__aarch64__)
-/* Of the C library, as sys/auxv.h declares it. */
+/* From the C library, as declared in sys/auxv.h. */
 unsigned long getauxval(unsigned long type);
 
 enum { AUXILIARY_HWCAP = 16, AUXILIARY_HWCAP2 = 26 };
 
 static uint64_t readAuxiliary(unsigned long type) { return getauxval(type); }
 
-/* Bytes of an SVE register of this thread, which prctl(PR_SVE_GET_VL) has in the lower 16 bits; 0 if the call fails. */
+/* Bytes of an SVE register of this thread, from the lower 16 bits of prctl(PR_SVE_GET_VL); 0 if the call fails. */
 static uint32_t readSveBytes(void) {
   register long number __asm__("x8") = 167;
   register long result __asm__("x0") = 51;
@@ -45,7 +45,7 @@ static uint32_t readState(void) {
 
 /* arch_prctl of Linux, without the C library, which freestanding objects lack; 0 or a negative error. */
 static long callArchPrctl(long code, long argument) {
-  long result = 158; /* the number of the call */
+  long result = 158; /* the number of the system call */
   __asm__ volatile("syscall" : "+a"(result) : "D"(code), "S"(argument) : "rcx", "r11", "memory");
   return result;
 }

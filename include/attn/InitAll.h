@@ -1,4 +1,4 @@
-//===- InitAll.h - register everything of attn ------------------*- C++ -*-===//
+//===- InitAll.h - registers everything of attn -----------------*- C++ -*-===//
 //
 // The functions of this header are in AttnPipelines.
 //
@@ -9,12 +9,12 @@
 #ifndef ATTN_INITALL_H
 #define ATTN_INITALL_H
 
-#include "attn/IR/Attn.h" // registerDialect, which needs AttnIR alone
+#include "attn/IR/Attn.h" // registerDialect, which needs only AttnIR
 
 namespace attn {
 
-/// The dialect, the upstream dialects that our passes create, and their interface models and translations: what the
-/// tools and the compiler library load.
+/// The dialect, the upstream dialects that our passes create, and their interface models and translations: the tools
+/// and the compiler library load them.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
 /// All attn passes and pipelines, with their flags.

@@ -1,8 +1,7 @@
-//===- Pipelines.h - one function a phase -----------------------*- C++ -*-===//
+//===- Pipelines.h - one function per phase ---------------------*- C++ -*-===//
 //
-// The way from attention IR to target code, as functions over OpPassManager.
-// attn-verify-phase checks what the phases leave to the next ones, where they
-// promise something.
+// The pipelines from attention IR to target code, as functions over OpPassManager. attn-verify-phase checks the
+// postconditions of the phases.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +15,9 @@
 
 namespace attn {
 
-/// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase. Fallback materialises
-/// what is left of chains after Fuse. A CPU has Vector. A GPU has Gpu, Steps and Nvvm; for it, Llvm is of the host's
-/// side.
+/// Phases in order. Their names are used in --stop-after, in dumps and in attn-verify-phase. Fallback materialises the
+/// chains that are left after Fuse. A CPU has Vector. A GPU has Gpu, Steps and Nvvm; for a GPU, Llvm is for the host
+/// code.
 enum class Phase {
   Input,
   Canonicalize,
@@ -36,9 +35,9 @@ enum class Phase {
   Llvm
 };
 llvm::ArrayRef<Phase> getAllPhases();
-/// Whether the phase is one of attn-to-flash, in front of target code.
+/// True for a phase of attn-to-flash, before target code.
 bool isFlashPhase(Phase phase);
-/// Whether the way to a CPU, or to a GPU, has the phase.
+/// True if the pipeline for a CPU, or for a GPU, has the phase.
 bool hasPhase(Phase phase, bool isGpu);
 llvm::StringRef getPhaseName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
@@ -91,7 +90,7 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
                               llvm::cl::init(false)};
 };
 
-/// What the phases of a whole way take; which way it is, the target of `flash` says.
+/// The options of the phases of a whole pipeline; the target of `flash` selects it.
 struct PhaseOptions {
   FlashOptions flash;
   CPUOptions cpu;
@@ -100,7 +99,7 @@ struct PhaseOptions {
 };
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const PhaseOptions &options);
 
-/// Every attn op as linalg; the oracle runs it in the place of phase Fallback.
+/// Every attn op as linalg; the oracle runs it instead of phase Fallback.
 void buildReferencePhase(mlir::OpPassManager &pm, const ReferenceOptions &options);
 
 /// Whole pipelines, registered as --attn-to-flash, --attn-to-llvm, --attn-to-gpu and --attn-to-reference.

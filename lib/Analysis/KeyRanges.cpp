@@ -1,11 +1,9 @@
 //===- KeyRanges.cpp - from a predicate to ranges of positions ------------===//
 //
-// Each linear comparison R(i) + b j >= 0 bounds j from one side. Over a tile of
-// i, the extremes of R say which j any i keeps (visited) and which all i keep
-// (full). Where keys are bounded, i is a query and j a key; where queries are
-// bounded, the other way round. Conjunctions intersect, disjunctions
-// take the hull of what is visited and the larger of what is full. The bounds
-// are scalar arithmetic in a region: they may hold run-time values.
+// Each linear comparison R(i) + b j >= 0 bounds j from one side. Over a tile of i, the extremes of R determine which j
+// any i keeps (visited) and which j all i keep (full). Where keys are bounded, i is a query and j a key; where queries
+// are bounded, the other way round. Conjunctions intersect; disjunctions take the hull of the visited ranges and the
+// larger full range. The bounds are scalar arithmetic in a region: they may contain run-time values.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,13 +17,13 @@
 using namespace mlir;
 using namespace attn;
 
-/// Larger conjuncts are tested on every key. The analysis walks a predicate as a tree, which has a value twice if it is
-/// used twice. Conjuncts of attention have some tens of ops.
+/// Larger conjuncts are tested on every key. The analysis walks a predicate as a tree, so a value with two uses is
+/// visited twice. Conjuncts of attention have some tens of ops.
 static constexpr int64_t kMaxTreeSize = 512;
 
 namespace {
 
-/// Bounds of positions as index values; a null bound is none.
+/// Bounds of positions as index values; a null bound means unbounded.
 struct Interval {
   Value lower, upper;
 };
@@ -51,7 +49,7 @@ public:
       return bit.isZero() == negated ? Ranges() : getNone();
     Dependence dependence = getDependence(value, region);
     if (!dependence.isOnAny()) {
-      // A run-time flag: all or nothing.
+      // A run-time flag keeps all keys or none.
       Value flag = cloneSymbol(value), all = constant(kNoBound), none = constant(0);
       Value upper = negated ? select(flag, none, all) : select(flag, all, none);
       return {{{}, upper}, {{}, upper}};
@@ -90,7 +88,7 @@ public:
     return {{}, {{}, constant(0)}};
   }
 
-  /// Whether every part of the predicate became a bound.
+  /// True while every part of the predicate has become a bound.
   bool isSolved = true;
 
 private:
@@ -129,7 +127,7 @@ private:
     Value smallest = getTileBound(form, /*largest=*/false), largest = getTileBound(form, /*largest=*/true);
     int64_t factor = form.getFactor(axis);
     if (factor == 0) {
-      // The tile alone: all positions or none.
+      // A condition on the tile alone: all positions or none.
       auto getUpper = [&](Value rest) {
         Value holds = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, rest, constant(0));
         return select(holds, constant(kNoBound), constant(0));
@@ -147,7 +145,7 @@ private:
     return {{{}, getBound(largest)}, {{}, getBound(smallest)}};
   }
 
-  /// The extreme over the tile of all terms of a form but the axis that is solved for.
+  /// The extreme over the tile of all terms of a form, except that of the axis it is solved for.
   Value getTileBound(const LinearForm &form, bool largest) {
     Value sum = constant(form.constant);
     if (int64_t factor = form.getFactor(getOtherAxis(axis)))
@@ -190,7 +188,7 @@ private:
     return isa<arith::MaxSIOp>(op) ? max(x, y) : min(x, y);
   }
 
-  /// Of the visited ranges the hull. Of the full ranges the union if they meet, otherwise the longer one.
+  /// The hull of the visited ranges. The union of the full ranges if they meet, otherwise the longer one.
   Ranges unite(const Ranges &x, const Ranges &y) {
     Ranges result;
     auto isEmpty = [&](const Interval &interval) {
@@ -229,7 +227,7 @@ private:
     return value.getType().isIndex() ? value : arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
   }
 
-  /// Clones a value of the predicate that is the same for all rows and keys into the region of the ranges.
+  /// Clones a value of the predicate that does not depend on rows and keys into the region of the ranges.
   Value cloneSymbol(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getParentRegion() != &region)
@@ -245,7 +243,7 @@ private:
   OpBuilder &b;
   Location loc;
   Region &region;
-  RangeAxis axis; // what is bounded
+  RangeAxis axis; // the axis that is bounded
   LinearForms forms;
   Value first, last; // of the tile
   IRMapping mapping;
@@ -262,8 +260,8 @@ void collectConjuncts(Value value, SetVector<Value> &conjuncts, DenseSet<Value> 
   conjuncts.insert(value);
 }
 
-/// The number of ops of a predicate as a tree. One that is used twice counts twice. So does the condition of a select,
-/// which is also needed negated. Counting ends one beyond the limit.
+/// The number of ops of a predicate as a tree. An op with two uses counts twice. So does the condition of a select,
+/// which is also needed negated. Counting stops one above the limit.
 int64_t getTreeSize(Value value, Region &region, DenseMap<Value, int64_t> &known) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getParentRegion() != &region)
@@ -291,7 +289,7 @@ LogicalResult foldConstants(Operation &op, DenseMap<Value, Attribute> &known) {
   if (failed(op.fold(operands, results)))
     return failure();
   for (auto [value, folded] : llvm::zip_equal(op.getResults(), results)) {
-    // A fold may give one of the operands.
+    // A fold may return one of the operands.
     Attribute constant = isa<Attribute>(folded) ? cast<Attribute>(folded) : known.lookup(cast<Value>(folded));
     if (!constant)
       return failure();
@@ -347,7 +345,7 @@ RangesSummary attn::buildRanges(OpBuilder &builder, Location loc, Region &maskMo
   YieldOp::create(builder, loc,
                   ValueRange{orElse(result.visited.lower, 0), orElse(result.visited.upper, kNoBound),
                              orElse(result.full.lower, 0), orElse(result.full.upper, kNoBound)});
-  // Values that were made on the way and are not used.
+  // Erases intermediate values without uses.
   SmallVector<Operation *> ops =
       llvm::map_to_vector(ranges.front().without_terminator(), [](Operation &op) { return &op; });
   for (Operation *op : llvm::reverse(ops))
@@ -367,7 +365,7 @@ std::optional<RangeBounds> attn::evaluateRanges(Region &ranges, int64_t first, i
       else if (kind == IndexKind::EndQuery || kind == IndexKind::EndKey)
         known[index.getResult()] = b.getIndexAttr(end);
     } else if (failed(foldConstants(op, known))) {
-      continue; // a bound that needs it is missing below
+      continue; // a bound that needs it is then missing
     }
   }
   SmallVector<int64_t> bounds;

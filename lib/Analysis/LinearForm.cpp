@@ -10,12 +10,12 @@
 using namespace mlir;
 using namespace attn;
 
-/// Bits of the factors of a form: products of two, and of one with a size, then stay within 64 bits.
+/// Bits of the factors of a form: products of two, and of one with a size, then fit in 64 bits.
 static constexpr unsigned kMaxBits = 31;
 
-/// Positions are below 2^31, and run-time values that a form holds within +-2^32, or it is not used.
+/// Positions are below 2^31. A form is used only if its run-time values are within +-2^32.
 static constexpr unsigned kPositionBits = 31, kRunTimeBits = 32;
-/// Terms of a form, and the bits of each with its factor: their sum, with those of both positions, does not wrap.
+/// Most terms of a form, and most bits of each with its factor: their sum, with those of both positions, does not wrap.
 static constexpr size_t kMaxTerms = 4;
 static constexpr unsigned kMaxTermBits = 59;
 
@@ -41,7 +41,7 @@ Dependence attn::getDependence(Value value, Region &region) {
   return result;
 }
 
-/// Bits of a value that is never negative, by its form alone; nullopt of others, and of those that may wrap.
+/// Bits of a value that is never negative, judging only by its form; nullopt for others, and for those that may wrap.
 static std::optional<unsigned> getNonNegativeBits(Value value) {
   auto fit = [&](unsigned bits) -> std::optional<unsigned> {
     unsigned width = value.getType().isIndex() ? 64 : value.getType().getIntOrFloatBitWidth();
@@ -89,7 +89,7 @@ static bool holdsLargeConstant(Value value, Region &region) {
   return llvm::any_of(op->getOperands(), [&](Value operand) { return holdsLargeConstant(operand, region); });
 }
 
-/// Bits of a value that is the same for all rows and keys, by its form; 64 where unknown.
+/// Bits of a value that does not depend on rows and keys, by its form; 64 where unknown.
 static unsigned getRunTimeBits(Value value) {
   if (std::optional<int64_t> constant = getConstant(value))
     return kMaxBits;
@@ -101,8 +101,8 @@ static unsigned getRunTimeBits(Value value) {
   return 64;
 }
 
-/// |value| < 2^bits for an integer that isBoundable accepts, if no run-time value that is appended to `wide` has more
-/// than kRunTimeBits.
+/// |value| < 2^bits for an integer that isBoundable accepts, if no run-time value appended to `wide` has more than
+/// kRunTimeBits.
 static unsigned getBits(Value value, Region &region, SmallVectorImpl<Value> &wide) {
   if (!getDependence(value, region).isOnAny()) {
     unsigned bits = getRunTimeBits(value);
@@ -148,7 +148,7 @@ static bool isBoundableValue(Value value, Region &region, RangeAxis axis) {
   };
   if (isa<IndexOp>(op))
     return true;
-  // Narrower integers may wrap on the way.
+  // Narrower integers may wrap in between.
   if (!value.getType().isIndex() && !value.getType().isInteger(64))
     return false;
   if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::IndexCastOp>(op))
@@ -217,7 +217,7 @@ std::optional<LinearForm> LinearForms::getWide(Value value) const {
   std::optional<LinearForm> lhs = get(op->getOperand(0)), rhs = get(op->getOperand(1));
   if (!lhs || !rhs)
     return std::nullopt;
-  // Arithmetic on a run-time value may wrap, also where the value cancels later.
+  // Arithmetic on a run-time value may wrap, even where the value cancels later.
   for (LinearForm *form : {&*lhs, &*rhs})
     for (auto [term, factor] : form->terms)
       getBits(term, region, form->wide);
@@ -264,7 +264,7 @@ std::optional<SmallVector<LinearForm, 2>> LinearForms::get(arith::CmpIPredicate 
     return form.has_value();
   };
   using enum arith::CmpIPredicate;
-  // Unsigned comparisons are those of signed numbers where both are never negative.
+  // Unsigned comparisons equal signed ones where both operands are never negative.
   bool isUnsigned = llvm::is_contained({ule, ult, uge, ugt}, predicate);
   if (isUnsigned && !(isNonNegative(lhs) && isNonNegative(rhs)))
     return std::nullopt;
@@ -294,7 +294,7 @@ bool LinearForms::staysWithin64Bits(const LinearForm &form) const {
 
 SmallVector<Value> LinearForms::getWideValues(const LinearForm &form) const {
   SmallVector<Value> wide(form.wide.begin(), form.wide.end());
-  // Solved for j, j < x, which is x - 1 - j >= 0, and j >= x, which is j - x >= 0, give x itself as the bound.
+  // Solved for j, j < x (x - 1 - j >= 0) and j >= x (j - x >= 0) have x itself as the bound.
   int64_t factor = form.getFactor(axis);
   bool isPlain = form.getFactor(getOtherAxis(axis)) == 0 && form.terms.size() == 1 &&
                  ((factor == -1 && form.constant == -1 && form.terms.front().second == 1) ||

@@ -1,9 +1,8 @@
-//===- PositionRanges.cpp - which integers a region computes --------------===//
+//===- PositionRanges.cpp - ranges of the integers in a region ------------===//
 //
-// Interval arithmetic of MLIR's own (InferIntRangeInterface) on one block of
-// scalar code, from the first op to the last. What attn adds: the positions of
-// attn.index, arithmetic that wraps whatever its flags promise, floor modulo as
-// tracers write it, |x|, and what the condition of a select says of its branches.
+// MLIR's interval arithmetic (InferIntRangeInterface) on one block of scalar code, from the first op to the last. attn
+// adds the positions of attn.index, wrapping arithmetic that ignores overflow flags, floor modulo as tracers write it,
+// |x|, and what the condition of a select implies in its branches.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +20,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Ops that a condition is carried through, and conjuncts of it that are read.
+/// Most ops through which a condition is propagated, and most conjuncts that are considered.
 static constexpr unsigned kMaxRefinedOps = 3, kMaxConjuncts = 8;
 static constexpr unsigned kIndexBits = 64;
 
@@ -63,8 +62,8 @@ PositionRange PositionRanges::get(Value value) const {
   return {getAny(value), false};
 }
 
-/// [0, size) of the dimension that it counts, anything where it begins at an origin. A dimension without elements has
-/// no position: any range is right.
+/// [0, size) of the dimension that it indexes; unbounded where it begins at an origin. A dimension without elements has
+/// no position, so any range is correct.
 PositionRange PositionRanges::getIndex(IndexOp op) const {
   if (isShifted(this->op, op.getKind()))
     return {getAny(op), false};
@@ -93,11 +92,11 @@ PositionRange PositionRanges::getIndex(IndexOp op) const {
   return {getRange(0, last), isStatic};
 }
 
-/// The range of `op` where its operands have these, and nothing but its type is known without.
+/// The range of `op` given those of its operands; the range of its type where nothing else is known.
 static ConstantIntRanges inferFromOperands(Operation *op, ArrayRef<ConstantIntRanges> operands) {
   using namespace intrange;
   std::optional<ConstantIntRanges> result;
-  // A promise that arithmetic does not wrap is none to rely on where a wrong one would read outside.
+  // Overflow flags are ignored: a wrong one would allow an access out of bounds.
   TypeSwitch<Operation *>(op)
       .Case<arith::AddIOp>([&](auto) { result = inferAdd(operands, OverflowFlags::None); })
       .Case<arith::SubIOp>([&](auto) { result = inferSub(operands, OverflowFlags::None); })
@@ -145,7 +144,7 @@ std::optional<PositionRange> PositionRanges::infer(Operation *op) const {
   Value result = op->getResult(0);
   unsigned bits = getBits(result);
   if (auto modulo = matchFloorModulo(op)) {
-    // Between 0 and y, without y, and 0 for y = 0.
+    // Between 0 and y, exclusive of y; 0 for y = 0.
     ConstantIntRanges divisor = get(modulo->second).values;
     APInt zero(bits, 0), one(bits, 1);
     APInt lo = divisor.smin().isNegative() ? divisor.smin() + one : zero;
@@ -154,7 +153,7 @@ std::optional<PositionRange> PositionRanges::infer(Operation *op) const {
   }
   if (Value operand = matchAbsolute(op)) {
     ConstantIntRanges of = get(operand).values;
-    if (of.smin().isMinSignedValue()) // has no absolute value
+    if (of.smin().isMinSignedValue()) // its absolute value is not representable
       return PositionRange{getAny(result), isStatic};
     APInt hi = llvm::APIntOps::smax(of.smin().abs(), of.smax().abs());
     APInt lo = of.smin().isNegative() && of.smax().isNonNegative()
@@ -169,10 +168,10 @@ std::optional<PositionRange> PositionRanges::infer(Operation *op) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What a condition says
+// Conditions
 //===----------------------------------------------------------------------===//
 
-/// The comparisons that hold where `condition` is `holds`.
+/// The comparisons that hold where `condition` equals `holds`.
 static void splitCondition(Value condition, bool holds, SmallVectorImpl<std::pair<arith::CmpIOp, bool>> &comparisons) {
   SmallVector<std::pair<Value, bool>> worklist = {{condition, holds}};
   for (unsigned i = 0; i < worklist.size() && i < kMaxConjuncts; ++i) {
@@ -204,7 +203,7 @@ static ConstantIntRanges getHolding(arith::CmpIPredicate predicate, const Consta
   }
 }
 
-/// The predicate of y and x that is this one of x and y.
+/// The predicate p' with p'(y, x) = p(x, y).
 static arith::CmpIPredicate swapOperands(arith::CmpIPredicate predicate) {
   using enum arith::CmpIPredicate;
   switch (predicate) {

@@ -68,7 +68,7 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
   Expected<std::string> object = (*compiler)->emit(FileKind::Object, ModulePart::ForThisProcess);
   if (!object)
     return object.takeError();
-  if ((*compiler)->isCancelled()) // LLVM has left passes out
+  if ((*compiler)->isCancelled()) // LLVM has skipped passes
     return createStringError("the compilation was cancelled");
 
   Expected<std::unique_ptr<attn_module>> module =
@@ -91,7 +91,7 @@ Expected<CompileOptions> attn::getCompileOptions(const attn_compile_options *giv
   return options;
 }
 
-/// Copies text into a caller's buffer, terminated.
+/// Copies a terminated text into a caller's buffer.
 static void copyMessage(StringRef text, char *message, size_t size) {
   if (!message || size == 0)
     return;
@@ -106,7 +106,7 @@ static bool refuse(int32_t &code, int32_t reason, const Twine &text, char *messa
   return false;
 }
 
-/// The entries of a kernel of a module for a GPU, or for a processor; or false, the code and its message.
+/// The entries of a kernel of a module for a GPU, or for a processor; otherwise false, the code and its message.
 static bool findEntries(const attn_module *module, const char *kernel, bool isGpu, Entries &entries, int32_t &code,
                         char *message, size_t size) {
   if (!module)
@@ -164,7 +164,7 @@ attn_status attn_compile_cancellable(attn_source_kind kind, const char *data, si
     return ATTN_OK;
   }
   bool wasCancelled = isCancelled();
-  if (wasCancelled) { // what it says of passes that were left out is no news
+  if (wasCancelled) { // messages about skipped passes are of no interest
     consumeError(result.takeError());
     diagnostics = "the compilation was cancelled";
   } else {
@@ -205,7 +205,7 @@ int32_t attn_module_call_cuda(const attn_module *module, const char *kernel, con
   int32_t code;
   if (!findEntries(module, kernel, /*isGpu=*/true, entries, code, message, size))
     return code;
-  // What this refuses, the entry explains: arguments that are no tensors of a device, or no driver.
+  // The entry explains what this refuses: arguments that are not tensors of a device, or a missing driver.
   if (arguments && count > 0 && arguments[0] && arguments[0]->device.device_type == kDLCUDA)
     attn_cuda_use_device(arguments[0]->device.device_id);
   return reinterpret_cast<CudaEntry>(entries.checked)(arguments, count, workspace, workspaceBytes, stream, message,

@@ -1,4 +1,4 @@
-//===- BuildId.cpp - which builds of attn, MLIR and LLVM run --------------===//
+//===- BuildId.cpp - the builds of attn, MLIR and LLVM in use -------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,14 +15,14 @@
 using namespace llvm;
 
 namespace {
-/// What dl_iterate_phdr looks for, and what it has found: the libraries that hold these addresses.
+/// Input and result of dl_iterate_phdr: the libraries that contain these addresses.
 struct Search {
   SmallVector<uintptr_t> addresses;
   std::string found;
 };
 } // namespace
 
-/// The digits of the build id in a segment of notes; empty where there is none. Notes are aligned to 4 bytes.
+/// The hex digits of the build id in a note segment; empty where there is none. Notes are aligned to 4 bytes.
 static std::string findBuildId(const char *notes, size_t size) {
   constexpr StringLiteral kOwner("GNU");
   while (size >= sizeof(ElfW(Nhdr))) {
@@ -54,7 +54,7 @@ static int visitLibrary(dl_phdr_info *info, size_t, void *data) {
   for (const ElfW(Phdr) &header : headers)
     if (header.p_type == PT_NOTE && id.empty())
       id = findBuildId(reinterpret_cast<const char *>(info->dlpi_addr + header.p_vaddr), header.p_memsz);
-  // Linked without an id: its file tells builds apart.
+  // Linked without an id: its file identifies the build.
   if (sys::fs::file_status status; id.empty() && !sys::fs::status(info->dlpi_name, status))
     id = (info->dlpi_name + Twine(':') + Twine(status.getSize()) + ":" +
           Twine(status.getLastModificationTime().time_since_epoch().count()))

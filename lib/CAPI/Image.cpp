@@ -24,7 +24,7 @@ struct ImageHeader {
   char magic[8];
   uint64_t build; ///< hash of the build id
   uint64_t manifestSize, codeSize;
-  XXH128_hash_t checksum; ///< of all before it and all that follows the header
+  XXH128_hash_t checksum; ///< of everything before it and after the header
 };
 } // namespace
 
@@ -43,13 +43,13 @@ static attn_status refuse(attn_status status, const Twine &text, char **message)
   return status;
 }
 
-/// Adds a field to a hash, with its length, so that no two lists of fields are the same bytes.
+/// Adds a field to a hash, with its length, so that different lists of fields never have the same bytes.
 static void addField(SHA256 &hash, StringRef field) {
   hash.update((Twine(field.size()) + ":").str());
   hash.update(field);
 }
 
-/// What tells the ptxas apart that machine code of a GPU comes from; empty where there is none.
+/// Identifies the ptxas that makes a GPU's machine code; empty where there is none.
 static std::string describePtxas(const CompileOptions &options) {
   std::string path = findPtxas(options.ptxas);
   sys::fs::file_status status;
@@ -83,7 +83,7 @@ attn_status attn_compile_key(attn_source_kind kind, const char *data, size_t siz
   for (bool flag : {options->reference, options->failOnFallback})
     addField(hash, flag ? "1" : "0");
   addField(hash, std::to_string(kind));
-  // A path says nothing of what is there, nor of the files that the model names.
+  // A path does not identify the file, nor the files that a model refers to.
   std::unique_ptr<MemoryBuffer> read;
   if (kind == ATTN_SOURCE_ONNX_FILE) {
     Expected<std::unique_ptr<MemoryBuffer>> source = openSource(kind, StringRef(data, size));
@@ -109,7 +109,7 @@ char *attn_module_take_image(attn_module *module, size_t *size) {
   header.manifestSize = module->manifest.size();
   header.codeSize = module->code.size();
   header.checksum = getChecksum(header, body);
-  module->code = std::string(); // with its memory
+  module->code = std::string(); // frees its memory
   char *image = static_cast<char *>(malloc(sizeof(header) + body.size()));
   if (!image)
     return nullptr;

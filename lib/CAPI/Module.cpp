@@ -1,4 +1,4 @@
-//===- Module.cpp - object and manifest to module -------------------------===//
+//===- Module.cpp - from object and manifest to a module ------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 using namespace llvm;
 using namespace attn;
 
-/// Why this processor does not run code for a target; empty where it does.
+/// Why this processor cannot run code for a target; empty where it can.
 static std::string findWrongProcessor(const json::Object &compiled) {
   StringRef target = compiled.getString("name").value_or("");
   if (target == "host") {

@@ -12,7 +12,7 @@
 #include "attn/Compiler/Compiler.h"
 #include "llvm/ADT/StringMap.h"
 
-/// What is called of a kernel; `bytes` is of GPU kernels, whose `checked` is a CudaEntry.
+/// The callable functions of a kernel. Only GPU kernels have `bytes`; their `checked` is a CudaEntry.
 struct Entries {
   void *checked = nullptr, *bytes = nullptr;
 };
@@ -23,8 +23,8 @@ struct attn_module {
   Entries first;
   bool isGpu = false;
   std::string manifest;
-  std::string wrongProcessor; ///< why this processor does not run the module's code; empty where it does
-  std::string code;           ///< the object, until the image is taken
+  std::string wrongProcessor; ///< why this processor cannot run the module's code; empty where it can
+  std::string code;           ///< the object, until the image takes it
 };
 
 namespace attn {
@@ -35,10 +35,10 @@ llvm::Expected<std::unique_ptr<attn_module>> createModule(std::string manifest, 
 /// The IR of a source of any kind, with the name that diagnostics use.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> openSource(attn_source_kind kind, llvm::StringRef text);
 
-/// The options that C callers give; an error where `parallel` is no word of it.
+/// The options of a C caller; an error where `parallel` has an unknown value.
 llvm::Expected<CompileOptions> getCompileOptions(const attn_compile_options *given);
 
-/// The builds of this library and of the LLVM and MLIR that it runs with, by the linker's build ids.
+/// The builds of this library and of the LLVM and MLIR that it uses, by the linker's build ids.
 const std::string &getBuildId();
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- Print.cpp - what a compilation becomes, as text --------------------===//
+//===- Print.cpp - intermediate results of a compilation, as text ---------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace attn;
 
-/// The phase of this name, which the way to the target has; null is the last. Of other texts than IR there is none.
+/// The phase of this name, which the target's pipeline has; null is the last one. Only IR text has phases.
 static Expected<Phase> getPhase(attn_text what, const char *name, const TargetInfo &target) {
   if (what != ATTN_TEXT_IR && name)
     return createStringError("expected a phase with ATTN_TEXT_IR alone, found '" + Twine(name) + "'");

@@ -1,8 +1,8 @@
 //===- Xla.cpp - kernels as custom calls of XLA ---------------------------===//
 //
 // One handler of XLA's foreign function interface for all kernels, which python/attn/jax.py registers. A custom call
-// names its kernel; its operands and results are the kernel's arguments in their order. The names are those that this
-// process has registered: a program that XLA kept on disk finds an error elsewhere, not an address.
+// names its kernel; its operands and results are the kernel's arguments in order. Names are those registered in this
+// process: a program that XLA has cached on disk gets an error in another process, not a stale address.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@
 
 using namespace llvm;
 
-/// The name of the attribute that says which kernel a custom call is of.
+/// The attribute that names the kernel of a custom call.
 static constexpr StringLiteral kernelAttribute = "kernel";
 static constexpr size_t messageSize = 1024;
 /// DLPack's kDLBool, which older headers lack.
@@ -34,7 +34,7 @@ struct Registered {
 static std::mutex registryMutex;
 static StringMap<Registered> registry;
 
-/// Makes the kernel of a module known to custom calls by a name. The module must live as long as the process.
+/// Registers the kernel of a module for custom calls under a name. The module must live as long as the process.
 extern "C" ATTN_API void attn_xla_register(const char *name, const attn_module *module, const char *kernel) {
   std::lock_guard lock(registryMutex);
   registry[name] = {module, kernel};
@@ -59,13 +59,13 @@ static std::optional<DLDataType> getElementType(XLA_FFI_DataType type) {
   }
 }
 
-/// The tensor of an operand or a result; none where its elements are of a type that no kernel has.
+/// The tensor of an operand or a result; none where no kernel has its element type.
 static std::optional<DLTensor> getTensor(void *buffer) {
   auto *given = static_cast<XLA_FFI_Buffer *>(buffer);
   std::optional<DLDataType> type = getElementType(given->dtype);
   if (!type)
     return std::nullopt;
-  // Empty buffers have no memory, and an argument without is an error to a kernel.
+  // Empty buffers have no memory, but a null argument is an error to a kernel.
   void *data = given->data ? given->data : given;
   return DLTensor{data, {kDLCPU, 0}, static_cast<int32_t>(given->rank), *type, given->dims, nullptr, 0};
 }
@@ -115,7 +115,7 @@ static XLA_FFI_Error *execute(XLA_FFI_CallFrame *frame) {
                    message);
 }
 
-/// The handler. XLA asks it for its version once, by a frame that is no call.
+/// The handler. XLA queries its version once, by a frame that is not a call.
 extern "C" ATTN_API XLA_FFI_Error *attn_xla_call(XLA_FFI_CallFrame *frame) {
   for (XLA_FFI_Extension_Base *extension = frame->extension_start; extension; extension = extension->next) {
     if (extension->type != XLA_FFI_Extension_Metadata)

@@ -28,7 +28,7 @@
 using namespace llvm;
 
 #if defined(__x86_64__)
-// Functions of libgcc that code for a processor without f16 calls. Only their addresses are used.
+// Functions of libgcc that code calls on a processor without f16. Only their addresses are used.
 extern "C" {
 void __extendhfsf2();
 void __truncdfhf2();
@@ -38,7 +38,8 @@ void __truncsfhf2();
 
 namespace attn {
 
-/// For code that runs once: what makes it shorter, or its innermost loops. The rest of -O1 takes longer than it saves.
+/// For code that runs once: passes that make it shorter, or improve its innermost loops. The rest of -O1 takes longer
+/// than it saves.
 static constexpr StringLiteral kQuickPasses =
     "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(licm))";
 
@@ -66,7 +67,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   if (!backend)
     return createStringError("this LLVM has no code generator for " + target.triple + ": " + error);
   TargetOptions options;
-  options.UseInitArray = true; // where today's C libraries look for constructors
+  options.UseInitArray = true; // the section in which today's C libraries look for constructors
   std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(
       triple, target.cpu, target.features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
   if (!machine)
@@ -81,15 +82,14 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
-    if (function.hasFnAttribute("target-cpu")) // of a lower one
+    if (function.hasFnAttribute("target-cpu")) // a baseline target
       continue;
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty())
       function.addFnAttr("target-features", target.features);
     if (target.gpu)
       continue;
-    // The vectors of kernels have the width of TargetInfo. LLVM tunes some processors for half of it and would split
-    // them.
+    // Kernel vectors have the width of TargetInfo. LLVM tunes some processors for half of it and would split them.
     if (target.sveBits)
       function.addFnAttr(
           Attribute::getWithVScaleRangeArgs(module.getContext(), target.sveBits / 128, target.sveBits / 128));
@@ -103,7 +103,7 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = vectorizeLoops;
   tuning.SLPVectorization = vectorizeLoops;
-  // A caller may leave passes out, by the gate of the module's context.
+  // The pass gate of the module's context lets a caller skip passes.
   OptPassGateInstrumentation gate(module.getContext());
   PassInstrumentationCallbacks callbacks;
   gate.registerCallbacks(callbacks);
@@ -122,7 +122,7 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
 }
 
 namespace {
-/// LLVM says the size of a frame where it is more than a function's attribute allows; here, of all.
+/// LLVM reports a frame that is larger than a function's attribute allows; here, every frame.
 class FrameSizes : public DiagnosticHandler {
 public:
   static std::unique_ptr<DiagnosticHandler> create(Module &module, StackBytes &frames) {
@@ -145,7 +145,8 @@ private:
   StackBytes *frames = nullptr;
 };
 
-/// Of a function: its frame and return address, and the deepest of what it names. No function of a kernel runs itself.
+/// The stack of a function: its frame and return address, and the deepest of the functions it references. Kernels have
+/// no recursion.
 class StackDepths {
 public:
   StackDepths(const StackBytes &frames, StackBytes &depths) : frames(frames), depths(depths) {}
@@ -213,7 +214,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
-  (void)attn_request_tiles(); // ORC runs no constructors of objects
+  (void)attn_request_tiles(); // ORC does not run constructors of objects
   auto missing = std::make_shared<std::string>();
   (*jit)->getExecutionSession().setErrorReporter([missing](Error error) {
     handleAllErrors(
@@ -225,14 +226,14 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
         [](const ErrorInfoBase &) {});
   });
   orc::JITDylib &library = (*jit)->getMainJITDylib();
-  // Our own copy of the runtime comes first, whatever else the process has loaded. libgcc may be in the process and its
-  // names not found: a host such as Python keeps the names of its libraries local.
+  // Our own copy of the runtime takes precedence over anything that the process has loaded. libgcc may be loaded
+  // without its symbols being visible: a host such as Python keeps symbols of its libraries local.
   orc::SymbolMap runtime;
   auto define = [&](StringRef name, auto *function) {
     runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
   };
   define("attn_parallel_for", &attn_parallel_for);
-  // To compile it with each kernel would take more time than a small kernel.
+  // Compiling it with each kernel would take longer than a small kernel.
   define("attn_check_arguments", &attn_check_arguments);
   define("attn_get_stride", &attn_get_stride);
   define("attn_describe_no_memory", &attn_describe_no_memory);

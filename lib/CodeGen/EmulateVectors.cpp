@@ -1,8 +1,7 @@
-//===- EmulateVectors.cpp - instructions that a processor lacks, as others ----===//
+//===- EmulateVectors.cpp - emulation of missing vector instructions ------===//
 //
-// Kernels for AVX-512 on a processor with AVX2: LLVM splits vectors, and what the
-// lowering named by intrinsics or as assembly becomes arithmetic here. Tiles (AMX)
-// stay, for a library that executes them where they trap.
+// Runs kernels for AVX-512 on a processor with AVX2. LLVM splits vectors; intrinsics and assembly from the lowering
+// become arithmetic here. Tiles (AMX) stay, for a library that emulates them on a trap.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +24,7 @@ TargetInfo getEmulatedTarget(const TargetInfo &target) {
   return host;
 }
 
-/// The same number of i32 as `type` has elements.
+/// A vector of i32 with as many elements as `type`.
 static Type *getWords(IRBuilder<> &b, Type *type) { return type->getWithNewType(b.getInt32Ty()); }
 
 /// Rounds to nearest even, and keeps a NaN quiet: (bits + 0x7fff + (bits >> 16 & 1)) >> 16.
@@ -39,7 +38,7 @@ static Value *roundToBF16(IRBuilder<> &b, Value *x, Type *result) {
   return b.CreateBitCast(b.CreateTrunc(chosen, words->getWithNewType(b.getInt16Ty())), result);
 }
 
-/// sum + odd * odd + even * even of pairs of bf16 (vdpbf16ps).
+/// sum + odd * odd + even * even for pairs of bf16 (vdpbf16ps).
 static Value *addPairs(IRBuilder<> &b, Value *sum, Value *left, Value *right) {
   Type *words = getWords(b, sum->getType());
   auto part = [&](Value *pairs, bool isOdd) {
@@ -81,7 +80,7 @@ static Value *reduceToFraction(IRBuilder<> &b, Value *x) {
 static Value *scaleByPower(IRBuilder<> &b, Value *x, Value *exponent) {
   Type *type = x->getType(), *words = getWords(b, type);
   auto number = [&](double value) { return ConstantFP::get(type, value); };
-  // Two factors, as one may be no normal number. A NaN takes the lower end.
+  // Two factors, as a single one may not be a normal number. A NaN takes the lower bound.
   Value *limited = b.CreateMinNum(b.CreateMaxNum(exponent, number(-252)), number(254));
   Value *all = b.CreateFPToSI(b.CreateUnaryIntrinsic(Intrinsic::floor, limited), words), *half = b.CreateAShr(all, 1);
   Value *result = x;
@@ -92,7 +91,7 @@ static Value *scaleByPower(IRBuilder<> &b, Value *x, Value *exponent) {
   return b.CreateSelect(b.CreateFCmpUNO(exponent, exponent), exponent, result);
 }
 
-/// What stands for an instruction; null where it stays.
+/// The replacement of an instruction; null where it stays.
 static Value *emulate(IRBuilder<> &b, Instruction &instruction) {
   if (isa<FPTruncInst>(instruction) && instruction.getType()->getScalarType()->isBFloatTy() &&
       instruction.getOperand(0)->getType()->getScalarType()->isFloatTy())
@@ -113,7 +112,7 @@ static Value *emulate(IRBuilder<> &b, Instruction &instruction) {
     return roundToBF16(b, call->getArgOperand(0), call->getType());
   if (name.starts_with("llvm.x86.avx512bf16.dpbf16ps."))
     return addPairs(b, call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2));
-  // In all lanes, as the lowering has it.
+  // Unmasked, as in the lowering.
   if (name == "llvm.x86.avx512.mask.scalef.ps.512")
     return scaleByPower(b, call->getArgOperand(0), call->getArgOperand(1));
   return nullptr;

@@ -19,8 +19,8 @@ using namespace llvm;
 
 namespace attn {
 
-/// Addresses of shared memory have 32 bits. LLVM has no other way to say so than its own flag; it is read where a
-/// target machine is made.
+/// Makes addresses of shared memory 32 bits wide. LLVM has only its own flag for this, which is read when a target
+/// machine is created.
 static void useShortPointers() {
   auto &options = cl::getRegisteredOptions();
   if (auto found = options.find("nvptx-short-ptr"); found != options.end())
@@ -64,7 +64,7 @@ Expected<std::string> emitPTX(Module &module, const TargetInfo &target) {
   return emitFile(module, **machine, FileKind::Assembly);
 }
 
-/// The version of CUDA whose driver takes the PTX: ISA 7.N came with CUDA 11.N, 8.N with 12.N.
+/// The CUDA version whose driver accepts the PTX: ISA 7.N came with CUDA 11.N, 8.N with 12.N.
 static int getDriverVersion(StringRef ptx) {
   unsigned major = 0, minor = 0;
   StringRef version = ptx.substr(ptx.find(".version ")).drop_front(StringRef(".version ").size());
@@ -74,7 +74,7 @@ static int getDriverVersion(StringRef ptx) {
   return (major + 4) * 1000 + minor * 10;
 }
 
-/// A private constant of these bytes.
+/// A private constant with these bytes.
 static GlobalVariable *createBytes(Module &host, StringRef name, StringRef bytes, bool isTerminated) {
   Constant *data = ConstantDataArray::getString(host.getContext(), bytes, isTerminated);
   auto *global =

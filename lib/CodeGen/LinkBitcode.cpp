@@ -1,4 +1,4 @@
-//===- LinkBitcode.cpp - the runtime's code into a module -----------------===//
+//===- LinkBitcode.cpp - links the runtime's code into a module -----------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,8 +1,7 @@
 //===- MergeObjects.cpp - many objects as one -----------------------------===//
 //
-// lld's relocatable link, then what llvm-objcopy --localize-hidden does: symbols
-// that only the parts share are no symbols of the whole, so that two merged
-// objects in one program do not collide.
+// lld's relocatable link, followed by the equivalent of llvm-objcopy --localize-hidden: symbols shared only by the
+// parts become local, so two merged objects in one program do not collide.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +19,7 @@ using namespace llvm;
 namespace attn {
 
 Expected<std::string> mergeObjects(ArrayRef<std::string> objects) {
-  // One file for lld instead of a file for each object.
+  // One archive for lld instead of a file per object.
   std::vector<std::string> names;
   for (size_t i = 0; i < objects.size(); ++i)
     names.push_back("part" + std::to_string(i) + ".o");

@@ -11,9 +11,9 @@
 
 namespace attn {
 
-/// Moves bf16 and f16 as integers of 16 bits: loads, stores, masked ones, shuffles, selects, phis. If a target lacks
-/// the type, LLVM converts what is moved to f32, and back by a call of libgcc for each element. Many copies of libgcc
-/// lack the function for bf16 (`undefined reference to __truncsfbf2`). Conversions and arithmetic stay.
+/// Moves bf16 and f16 as 16-bit integers: loads, stores, masked ones, shuffles, selects, phis. If a target lacks the
+/// type, LLVM converts moved values to f32, and back by a call of libgcc for each element. Many copies of libgcc lack
+/// the function for bf16 (`undefined reference to __truncsfbf2`). Conversions and arithmetic stay.
 void moveNarrowFloatsAsIntegers(llvm::Module &module);
 
 } // namespace attn

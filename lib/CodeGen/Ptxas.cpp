@@ -17,7 +17,7 @@ using namespace llvm;
 namespace attn {
 
 static constexpr StringLiteral kCudaFolder = "/usr/local/cuda/bin";
-/// C7508: setmaxnreg is ignored. C7510 to C7519: products of wgmma are done one after the other.
+/// C7508: setmaxnreg is ignored. C7510 to C7519: wgmma instructions are serialised.
 static constexpr StringLiteral kSlowdowns[] = {"(C7508)", "(C751"};
 
 std::string findPtxas(StringRef given) {

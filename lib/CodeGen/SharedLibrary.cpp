@@ -33,13 +33,14 @@ namespace attn {
 
 static constexpr StringLiteral kRuntimeLibrary = "libattn_runtime.so";
 
-/// The folder of libattn_runtime.so: the folder of the program or library that has this code, or ../lib from there.
+/// The folder of libattn_runtime.so: the folder of the program or library that contains this code, or ../lib from
+/// there.
 static Expected<std::string> findRuntimeFolder() {
   Dl_info info;
   if (!dladdr(reinterpret_cast<void *>(&findRuntimeFolder), &info) || !info.dli_fname)
     return createStringError("cannot tell where this program lies, to find " + kRuntimeLibrary);
   std::string name = info.dli_fname;
-  // The name of a program that the shell found in PATH has no folder.
+  // A program name that the shell found in PATH has no folder.
   if (!StringRef(name).contains('/'))
     name = sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&findRuntimeFolder));
   SmallString<256> self;
@@ -61,7 +62,7 @@ static Expected<std::string> findRuntimeFolder() {
 
 Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector<std::string> before,
                                std::vector<std::string> after) {
-  // lld reads and writes files. These two belong to this call alone.
+  // lld reads and writes files. These two are temporary files of this call.
   SmallString<128> inputPath, outputPath;
   for (auto [suffix, path] : {std::pair(extension, &inputPath), std::pair(StringRef("out"), &outputPath)})
     if (std::error_code error = sys::fs::createTemporaryFile("attn", suffix, *path))
@@ -100,7 +101,7 @@ static bool isForeign(const TargetInfo &target) {
   return !target.gpu && Triple(target.triple).getArch() != Triple(sys::getProcessTriple()).getArch();
 }
 
-/// What stands for a library that is not on this machine: one without symbols that has its name.
+/// A stub for a library that is not on this machine: a library without symbols and with its name.
 static Expected<std::string> createStub(const TargetInfo &target, StringRef name) {
   LLVMContext context;
   Module module("stub", context);
@@ -120,7 +121,7 @@ static Expected<std::string> linkForeignLibrary(StringRef object, const TargetIn
     return createStringError("expected Linux as the system of --emit=shared, found '" + target.name +
                              "'; write --emit=obj, and link it there, as by clang -dynamiclib (macOS) or lld-link /dll "
                              "(Windows)");
-  // A C library other than GNU's has no name that all systems agree on, and is in every process.
+  // C libraries other than GNU's have no common name, but are loaded in every process.
   SmallVector<StringRef> names;
   if (Triple(target.triple).isGNUEnvironment())
     names = {"libm.so.6", "libc.so.6"};

@@ -1,7 +1,7 @@
 //===- Bundle.cpp - kernels for several targets in one object -------------===//
 //
-// A task is one source for one target, with contexts of its own. Tasks run on all
-// cores. Their results are joined in the order of the sources.
+// A task is one source for one target, with its own contexts. Tasks run on all cores. Their results are joined in the
+// order of the sources.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -68,7 +68,7 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   return Error::success();
 }
 
-/// Kernels with fewer dynamic sizes come first. `numbers` are those of the kernels' sources.
+/// Kernels with fewer dynamic sizes come first. `numbers` are the source indices of the kernels.
 static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, ArrayRef<size_t> numbers,
                                               ArrayRef<Kernel> kernels) {
   MapVector<StringRef, LibraryGroup> groups;
@@ -81,7 +81,7 @@ static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, Ar
   }
   std::vector<LibraryGroup> list;
   for (auto &[features, group] : groups) {
-    // Equal ones stay in the order of the file, which is that of the addresses.
+    // Ties keep the order of the file, which is that of the addresses.
     llvm::sort(group.kernels, [](const Kernel *a, const Kernel *b) {
       return std::pair(a->sizes.size(), a) < std::pair(b->sizes.size(), b);
     });
@@ -97,7 +97,7 @@ static bool takesTheSame(const Kernel &a, const Kernel &b) {
   return llvm::equal(a.arguments, b.arguments, isSame);
 }
 
-/// An error if two kernels take the same call.
+/// An error if two kernels match the same call.
 static Error checkUnique(ArrayRef<LibraryGroup> groups) {
   for (const LibraryGroup &group : groups)
     for (auto [i, kernel] : enumerate(group.kernels))
@@ -108,7 +108,7 @@ static Error checkUnique(ArrayRef<LibraryGroup> groups) {
   return Error::success();
 }
 
-/// The parts of each source, one a variant.
+/// The parts of each source, one per variant.
 static std::vector<Part> compileParts(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants,
                                       const BundleOptions &options) {
   std::vector<Part> parts(sources.size() * variants.size());
@@ -131,7 +131,7 @@ static std::vector<Part> compileParts(ArrayRef<BundleSource> sources, ArrayRef<V
   return parts;
 }
 
-/// What a kernel has of another variant: its launches, and the memory of the one that takes most.
+/// Adds another variant of a kernel: its launches, and the maximum of the memory sizes.
 static void addVariant(Kernel &kernel, const Kernel &variant) {
   llvm::append_range(kernel.launches, variant.launches);
   kernel.stackBytes = std::max(kernel.stackBytes, variant.stackBytes);
@@ -148,7 +148,7 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
   std::vector<Part> parts = compileParts(sources, variants, options);
   Bundle bundle;
   std::vector<std::string> objects, entries;
-  std::vector<size_t> numbers; // of the source of each kernel
+  std::vector<size_t> numbers; // source index of each kernel
   for (auto [i, part] : enumerate(parts)) {
     diagnostics << part.diagnostics;
     if (!part.isFine)

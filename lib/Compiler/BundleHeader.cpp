@@ -1,4 +1,4 @@
-//===- BundleHeader.cpp - the entries that a bundle adds ------------------===//
+//===- BundleHeader.cpp - the entries of a bundle -------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,13 +15,13 @@ namespace attn {
 static void writeTargetNames(raw_ostream &os, ArrayRef<Variant> variants) {
   os << "/* Every kernel of this object is there for ";
   interleaveComma(variants, os, [&](const Variant &variant) {
-    // "host" (znver5): the name that use_target takes, and what it was.
+    // "host" (znver5): the name that use_target takes, and the processor it was.
     const std::string &name = variant.target.name;
     os << '"' << name << '"' << variant.target.describe().substr(name.size());
   });
 }
 
-/// Of GPUs, there is nothing to choose.
+/// GPU variants: the stream's device selects one, so a caller has no choice.
 static void writeGpuTargets(raw_ostream &os, ArrayRef<Variant> variants) {
   writeTargetNames(os, variants);
   os << ".\n * A call takes the last of these that the device of its stream runs, and returns ATTN_CUDA_WRONG_DEVICE "

@@ -1,4 +1,4 @@
-//===- Cancellation.cpp - a compilation that another thread ends ----------===//
+//===- Cancellation.cpp - a compilation that another thread cancels -------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,7 @@
 void attn::skipPassesWhen(std::function<bool()> isCancelled, mlir::MLIRContext &context) {
   context.registerActionHandler(
       [isCancelled = std::move(isCancelled)](llvm::function_ref<void()> run, const mlir::tracing::Action &action) {
-        // A pass is left out as a whole: code in the middle of a pass relies on its
-        // patterns.
+        // Only whole passes are skipped: code inside of a pass relies on its patterns.
         if (!llvm::isa<mlir::PassExecutionAction>(action) || !isCancelled())
           run();
       });

@@ -1,8 +1,7 @@
-//===- Cancellation.h - a compilation that another thread ends --*- C++ -*-===//
+//===- Cancellation.h - a compilation that another thread cancels -*- C++ -*-===//
 //
-// After a compilation is cancelled, no pass of MLIR and no optional pass of LLVM
-// starts; passes that run still end. The result is no kernel, so the caller calls the
-// same function before it uses it.
+// After a cancellation, no pass of MLIR and no optional pass of LLVM starts; running passes finish. The result is not a
+// kernel, so the caller calls the same function before using it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,10 +16,10 @@
 
 namespace attn {
 
-/// Leaves out the passes of MLIR that start after the cancellation.
+/// Skips passes of MLIR that start after the cancellation.
 void skipPassesWhen(std::function<bool()> isCancelled, mlir::MLIRContext &context);
 
-/// Leaves out the optional passes of LLVM too, of the optimiser and of code generation.
+/// Skips optional passes of LLVM too, in the optimiser and in code generation.
 class CancellationGate : public llvm::OptPassGate {
 public:
   explicit CancellationGate(std::function<bool()> isCancelled) : isCancelled(std::move(isCancelled)) {}

@@ -1,7 +1,7 @@
-//===- CollectKernels.cpp - what header and manifest say of kernels -------===//
+//===- CollectKernels.cpp - kernel facts for header and manifest ----------===//
 //
-// Notes on each function how it is compiled, while its ops still tell, and reads
-// the notes of this or an earlier run.
+// Records on each function how it is compiled, while its ops still show it, and reads the records of this or an earlier
+// run.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,8 @@ static Operation *findAttention(Operation *function) {
   return ops.size() == 1 ? ops.front() : nullptr;
 }
 
-/// The forward pass of a backward pass; null where the function is none or the module has lost it.
+/// The forward pass of a backward pass; null where the function is not a backward pass, or the module no longer has the
+/// forward one.
 static Operation *findForward(ModuleOp module, Operation *function) {
   auto kind = function->getAttrOfType<StringAttr>(kKindAttr);
   if (!kind || kind != "backward")
@@ -46,7 +47,7 @@ void Compiler::noteKernels() {
       if (isChainOp(op))
         materialized.insert(&function);
     });
-    // Where scales have gradients, the backward op is that of scaled operands: the forward one has the words.
+    // If scales have gradients, the backward op has scaled operands, so the words are those of the forward op.
     Operation *attention = findAttention(&function), *forward = findForward(*module, &function);
     if (attention && forward)
       if (Operation *ofForward = findAttention(forward))
@@ -55,7 +56,7 @@ void Compiler::noteKernels() {
   }
 }
 
-/// Writes down, where no earlier run has, how the function is compiled: by what the fallback has left.
+/// Records how the function is compiled, unless an earlier run has done so: by the ops that the fallback has left.
 static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
   bool hasFlash = function
                       ->walk([](Operation *op) {
@@ -77,7 +78,7 @@ void Compiler::collectKernels() {
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();
-    // One that an earlier run has lowered has its entries.
+    // A kernel that an earlier run has lowered already has its entries.
     bool isOpen = isa<func::FuncOp>(function);
     kernel.takesWorkspace = function.hasAttr(kWorkspaceAttr) || (options.callerWorkspace && isOpen);
     kernel.arguments = getKernelArguments(&function);
@@ -99,8 +100,8 @@ void Compiler::collectKernels() {
   }
 }
 
-/// Bytes of the buffers that a kernel and the functions that it runs allocate, all together; -1 where a size or a
-/// number of them is a call's: each thread of a parallel loop has its own.
+/// Total bytes of the buffers that a kernel and its callees allocate; -1 where a size or a count is only known at run
+/// time, as each thread of a parallel loop has its own.
 static int64_t countHeapBytes(Operation *kernel, SymbolTableCollection &tables) {
   int64_t total = 0;
   llvm::SetVector<Operation *> functions;

@@ -58,9 +58,9 @@ Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_o
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
   registerGPUDialectTranslation(registry);
-  // One kernel is one function: threads would only cost their start.
+  // One kernel is one function, so threads would only add start-up cost.
   context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
-  // The source location says where; the whole op in the middle of the pipeline would bury it.
+  // The source location is enough; the whole op in the middle of the pipeline would obscure it.
   context->printOpOnDiagnostic(false);
   handler = std::make_unique<SourceMgrDiagnosticHandler>(sourceManager, context.get(), diagnostics);
   if (options.isCancelled) {
@@ -87,7 +87,7 @@ llvm::Expected<std::unique_ptr<Compiler>> Compiler::create(const CompileOptions 
   return compiler;
 }
 
-/// Bufferisation takes the functions in the order of their calls.
+/// Bufferisation processes functions in call order.
 static LogicalResult checkCalls(ModuleOp module) {
   CallGraph graph(module);
   for (auto component = llvm::scc_begin<const CallGraph *>(&graph); !component.isAtEnd(); ++component)
@@ -97,7 +97,7 @@ static LogicalResult checkCalls(ModuleOp module) {
   return success();
 }
 
-/// What the object leaves to its linker, which knows nothing of types: tensors, which are several arguments there.
+/// Warns of calls that are left to the linker, which does not know types: a tensor is several arguments there.
 static void warnOfExternalCalls(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isExternal() && llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<ShapedType>) &&
@@ -106,7 +106,7 @@ static void warnOfExternalCalls(ModuleOp module) {
                              << "' has no body here; link one that takes tensors as MLIR's memref descriptors in parts";
 }
 
-/// What the reader of a model says of nodes that no kernel is made of.
+/// Reports the reader's notes on model nodes that did not become kernels.
 static LogicalResult reportNodes(ModuleOp module, bool failOnFallback) {
   for (auto [name, outcome, reason] :
        {std::tuple(kSkippedAttr, RemarkOutcome::Analysis, StringRef("node-skipped")),
@@ -143,7 +143,7 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
       diagnostics << name << ": " << note << "\n";
     return failure();
   }
-  // A public function, or a kernel that an earlier run has brought as far as the LLVM dialect.
+  // A public function, or a kernel that an earlier run has lowered to the LLVM dialect.
   auto isKernel = [](Operation &op) {
     auto function = dyn_cast<func::FuncOp>(op);
     return (function && function.isPublic() && !function.isExternal()) || op.hasAttr(kArgumentsAttr);
@@ -188,13 +188,14 @@ static bool hasTensors(Operation *root) {
       .wasInterrupted();
 }
 
-/// True where an earlier run has brought the module as far as deallocations: making them again is refused.
+/// True where an earlier run has already inserted deallocations: inserting them again is refused.
 static bool isBufferized(ModuleOp module) {
   return !hasTensors(module) &&
          module->walk([](memref::DeallocOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// A kernel that an earlier run has lowered has no other meaning than its code: compared with itself, it is right.
+/// A kernel that an earlier run has lowered has no semantics but its code: compared with itself, it would always be
+/// right.
 static LogicalResult checkHasReference(ModuleOp module) {
   for (Operation &function : *module.getBody())
     if (auto path = function.getAttrOfType<StringAttr>(kPathAttr);
@@ -204,7 +205,7 @@ static LogicalResult checkHasReference(ModuleOp module) {
   return success();
 }
 
-/// Verifies once a phase, not after each pass: a sixth of the time to compile.
+/// Verifies once per phase, not after each pass: that would be a sixth of the compile time.
 LogicalResult Compiler::runAndVerify(PassManager &pm) {
   return failure(failed(pm.run(*module)) || isCancelled() || failed(verify(*module)));
 }
@@ -218,16 +219,16 @@ LogicalResult Compiler::runPhase(Phase phase) {
   flash.schedule = options.schedule;
   flash.kernels = flash.allFunctions = true;
   flash.failOnFallback = options.failOnFallback;
-  flash.raise = options.raise && !isReference(); // the oracle runs what was written
+  flash.raise = options.raise && !isReference(); // the oracle runs the source as written
   phases.cpu.target = options.target;
   phases.cpu.parallel = options.parallel;
   phases.cpu.workspace = options.callerWorkspace;
   phases.cpu.deallocate = !isBufferized(*module);
   phases.gpu.target = options.target;
-  // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
-  // pipelines, which run in compilers of others, private functions stay.
+  // A driver emits kernels, so their callees are inlined, to be fused and tiled along with them. The pipelines also run
+  // in other compilers, and keep private functions.
   if (phase == Phase::Canonicalize) {
-    pm.addNestedPass<func::FuncOp>(createImportForeignPass()); // the inliner takes no unregistered ops
+    pm.addNestedPass<func::FuncOp>(createImportForeignPass()); // the inliner refuses unregistered ops
     pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
     pm.addPass(createSymbolDCEPass());
   }
@@ -245,14 +246,14 @@ LogicalResult Compiler::runReference() {
   if (failed(runAndVerify(pm)))
     return failure();
   for (Kernel &kernel : kernels)
-    kernel.arguments = getKernelArguments(module->lookupSymbol(kernel.name)); // of which outputs have become f64
+    kernel.arguments = getKernelArguments(module->lookupSymbol(kernel.name)); // some outputs have become f64
   return success();
 }
 
 LogicalResult Compiler::run(Phase last) {
   if (isReference() && failed(checkHasReference(*module)))
     return failure();
-  unsigned number = 0; // of the phases that this target has
+  unsigned number = 0; // of the phases of this target
   for (Phase phase : getAllPhases()) {
     if (phase > last)
       break;
@@ -266,7 +267,7 @@ LogicalResult Compiler::run(Phase last) {
       return failure();
     }
     if (phase == Phase::Fuse)
-      noteKernels(); // while the ops that say the words are still there
+      noteKernels(); // while the ops with the words still exist
     if (phase == Phase::Fallback)
       collectKernels();
     if (phase == Phase::Tile)
@@ -283,7 +284,7 @@ LogicalResult Compiler::run(Phase last) {
   return success();
 }
 
-/// A schedule by hand that nothing reads is a mistake.
+/// A schedule by hand without any use is a mistake.
 LogicalResult Compiler::checkScheduleIsUsed() {
   bool hasSdpa = false;
   module->walk([&](SdpaOp) { hasSdpa = true; });
@@ -297,7 +298,7 @@ LogicalResult Compiler::checkScheduleIsUsed() {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// Links the argument check in as internal code: an emitted object needs the C library only.
+/// Links the argument check as internal code, so that an emitted object needs only the C library.
 static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &diagnostics) {
   llvm::Function *declaration = module.getFunction("attn_check_arguments");
   if (!declaration)
@@ -307,13 +308,12 @@ static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &
     return failure();
   }
   for (llvm::StringRef name : {"attn_check_arguments", "attn_get_stride", "attn_describe_no_memory"})
-    if (llvm::Function *function = module.getFunction(name)) // what nobody calls is not linked
+    if (llvm::Function *function = module.getFunction(name)) // unused functions are not linked
       function->setLinkage(llvm::GlobalValue::InternalLinkage);
   return success();
 }
 
-/// LLVM IR as the phases leave it, for the target. Of a kernel, the two entries are seen from outside, and nothing
-/// else.
+/// The LLVM IR after all phases, for the target. Only the two entries of a kernel are visible from outside.
 std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmContext,
                                                       const llvm::TargetMachine &machine) {
   std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(*module, llvmContext, "attn");
@@ -350,7 +350,7 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   }
   if (part == ModulePart::Variant)
     keepVariant(*result, kernels, suffix);
-  // The check is compiled for any processor: it takes the optimiser's pipeline, not the kernel's vector attributes.
+  // The check is compiled for any processor: it gets the optimiser's pipeline, but not the kernel's vector attributes.
   if (failed(defineImages(*result)) || (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
     return nullptr;
   if (part == ModulePart::Whole)

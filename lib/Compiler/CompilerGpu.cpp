@@ -1,4 +1,4 @@
-//===- CompilerGpu.cpp - what a compilation for a GPU does beside ---------===//
+//===- CompilerGpu.cpp - the GPU part of a compilation --------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,8 +1,7 @@
-//===- Dispatcher.cpp - the object that chooses among kernels -------------===//
+//===- Dispatcher.cpp - the object that selects among kernels -------------===//
 //
-// LLVM IR for every processor of the architecture: constant tables (attn_dispatch.h, of GPU
-// kernels attn_cuda.h), the code that reads them from embedded bitcode, and small
-// functions with the names that the header declares.
+// LLVM IR for every processor of the architecture: constant tables (attn_dispatch.h; for GPU kernels attn_cuda.h), the
+// code that reads them from embedded bitcode, and small functions with the names that the header declares.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,14 +52,14 @@ public:
     if (!source.library.empty())
       defineLibraryFunctions();
     const Triple &triple = module.getTargetTriple();
-    // Linked after their callers, so functions that nobody calls stay out.
+    // Linked after their callers, so that unused functions are left out.
     for (StringRef code : {getProcessorBitcode(triple), getLibraryBitcode(triple), getCheckArgumentsBitcode(triple)})
       if (Error error = linkBitcode(module, code))
         return error;
     for (Function &function : module)
       if (function.getName().starts_with("attn_") && !function.isDeclaration()) {
         function.setLinkage(GlobalValue::InternalLinkage);
-        // The object has it once, not once for each kernel.
+        // The object has one copy, not one for each kernel.
         function.addFnAttr(Attribute::NoInline);
       }
     std::string problem;
@@ -129,7 +128,7 @@ private:
       defineKernel(kernel);
       if (kernel.takesWorkspace)
         defineWorkspaceBytes(kernel);
-      // Test the processor first, then run the tests of the entry that was compiled with the kernel.
+      // Tests the processor first, then runs the tests of the entry that was compiled with the kernel.
       guardCheckedEntry(module, kernel, variants);
     }
     if (!source.library.empty())
@@ -138,7 +137,7 @@ private:
       defineTargetFunctions(kernel.name);
   }
 
-  /// What each variant has of a function.
+  /// Declares the entry of each variant of a function.
   SmallVector<Constant *> declareVariants(Function *function) {
     SmallVector<Constant *> entries;
     for (const Variant &variant : source.variants) {
@@ -150,7 +149,7 @@ private:
     return entries;
   }
 
-  /// variants[place](…) as the function's own call.
+  /// variants[place](…), with the arguments of the function.
   void callVariant(Function *function, Constant *table, Value *place) {
     Value *address = b.CreateInBoundsGEP(pointer, table, b.CreateZExt(place, i64));
     CallInst *result =
@@ -159,7 +158,8 @@ private:
     function->getReturnType()->isVoidTy() ? b.CreateRetVoid() : b.CreateRet(result);
   }
 
-  /// kernel(…, stream): variants[select(stream)](…, stream), or the code of why none runs; and its workspace.
+  /// kernel(…, stream): variants[select(stream)](…, stream), or the error code if none runs; the workspace is passed
+  /// along.
   void defineGpuKernel(const Kernel &kernel) {
     Function *function = module.getFunction(kernel.name);
     Constant *table = createTable(module, createArray(pointer, declareVariants(function)), kernel.name + ".entries");
@@ -178,7 +178,7 @@ private:
     defineWorkspaceBytes(kernel);
   }
 
-  /// kernel_workspace_bytes(…): what every variant does with. It is asked for before there is a stream.
+  /// kernel_workspace_bytes(…): enough for every variant. It is called before there is a stream.
   void defineWorkspaceBytes(const Kernel &kernel) {
     Function *function = module.getFunction(getWorkspaceBytesName(kernel.name));
     b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
@@ -202,7 +202,7 @@ private:
     return variants = createTable(module, createArray(rows.front()->getType(), rows), "targets");
   }
 
-  /// kernel(…): variants[select()](…), or the end of the process if no variant runs.
+  /// kernel(…): variants[select()](…), or a trap if no variant runs.
   void defineKernel(const Kernel &kernel) {
     Function *function = module.getFunction(kernel.name);
     Constant *table = createTable(module, createArray(pointer, declareVariants(function)), kernel.name + ".entries");
@@ -214,7 +214,7 @@ private:
     b.CreateCondBr(b.CreateICmpSLT(place, b.getInt32(0)), refuse, call);
     b.SetInsertPoint(call);
     callVariant(function, table, place);
-    // An illegal instruction, as the variant's first one would be here, but before anything is read or written.
+    // An illegal instruction, as in the variant itself, but before anything is read or written.
     b.SetInsertPoint(refuse);
     b.CreateIntrinsic(Intrinsic::trap, {});
     b.CreateUnreachable();
@@ -238,8 +238,8 @@ private:
     b.CreateRet(b.CreateCall(declare("attn_get_target", pointer, {pointer}), {variants}));
   }
 
-  /// The kernel of a library's call (features, arguments, count, …, message, size), from a function that returns a
-  /// code; with `isNegative`, one that returns it as a negative number.
+  /// Finds the kernel of a library call (features, arguments, count, …, message, size) in a function that returns a
+  /// code; with `isNegative`, a negated one.
   Value *findKernel(Function *function, bool isNegative = false) {
     FunctionCallee find = declare("attn_find_kernel", i32, {pointer, pointer, pointer, i64, pointer, pointer, i64});
     Value *place = b.CreateAlloca(pointer);
@@ -255,8 +255,8 @@ private:
     return b.CreateLoad(pointer, b.CreateStructGEP(type, kernel, field));
   }
 
-  /// find(features, arguments, count, &name, message, size) and call(features, arguments, count, message, size), of GPU
-  /// kernels call(features, arguments, count, workspace, bytes, stream, message, size)
+  /// find(features, arguments, count, &name, message, size) and call(features, arguments, count, message, size); for
+  /// GPU kernels call(features, arguments, count, workspace, bytes, stream, message, size)
   void defineLibraryFunctions() {
     library = createLibrary();
     Function *find = define(getFindName(source.library), i32, {pointer, pointer, i64, pointer, pointer, i64});
@@ -277,13 +277,13 @@ private:
       defineLibraryWorkspace();
   }
 
-  /// workspace_bytes(features, arguments, count, message, size): bytes, or a code as a negative number
+  /// workspace_bytes(features, arguments, count, message, size): bytes, or a negated code
   void defineLibraryWorkspace() {
     Function *function = define(getWorkspaceBytesName(source.library), i64, {pointer, pointer, i64, pointer, i64});
     Value *kernel = findKernel(function, /*isNegative=*/true);
     auto *end = BasicBlock::Create(context, "none", function);
     new UnreachableInst(context, end);
-    // A kernel is known by the address of its checked entry.
+    // The address of its checked entry identifies a kernel.
     auto *type = FunctionType::get(i64, {pointer, i64, pointer, i64}, /*isVarArg=*/false);
     for (const Kernel &each : source.kernels) {
       auto *found = BasicBlock::Create(context, "found", function),
@@ -304,7 +304,7 @@ private:
   IRBuilder<> b;
   Type *pointer, *i32, *i64;
   Constant *variants = nullptr, *library = nullptr; ///< tables
-  std::string taken;                                ///< a name that a kernel has already
+  std::string taken;                                ///< a name that a kernel already has
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- Dispatcher.h - the object that chooses among kernels -----*- C++ -*-===//
+//===- Dispatcher.h - the object that selects among kernels -----*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// The kernels of a library that a caller names by the same features.
+/// The kernels of a library with the same features.
 struct LibraryGroup {
   std::string features, line;
   std::vector<const Kernel *> kernels; ///< those with the fewest dynamic sizes first
@@ -25,7 +25,7 @@ struct DispatcherSource {
   llvm::ArrayRef<LibraryGroup> groups;
 };
 
-/// The object of any x86-64 processor that has the kernels' entries, which call the variants by their hidden names.
+/// An object for any x86-64 processor with the kernels' entries, which call the variants by their hidden names.
 llvm::Expected<std::string> compileDispatcher(const DispatcherSource &source);
 
 } // namespace attn

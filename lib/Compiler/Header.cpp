@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace attn {
 
-/// What the plain entry trusts and the checked one tests.
+/// A condition that the plain entry assumes and the checked one tests.
 static StringRef describeValues(ValueCheck::Kind kind) {
   switch (kind) {
   case ValueCheck::Kind::Lengths: return "lengths, each from 0 to the number of rows";
@@ -59,7 +59,7 @@ static void writeGpuConventions(raw_ostream &os, const Kernel &kernel) {
         "libattn_runtime.";
 }
 
-/// What a thread that calls the kernel must have.
+/// The memory that a calling thread needs.
 static void writeMemory(raw_ostream &os, const Kernel &kernel) {
   os << "\n * Memory:";
   if (kernel.stackBytes)
@@ -89,7 +89,7 @@ static void writeWorkspaceBytes(raw_ostream &os, const Kernel &kernel) {
   os << (kernel.sizes.empty() ? "void" : "") << ");\n\n";
 }
 
-/// All but the plain entry.
+/// All entries but the plain one.
 static void writeGpuEntries(raw_ostream &os, const Kernel &kernel) {
   std::string bytes = getWorkspaceBytesName(kernel.name);
   writeWorkspaceBytes(os, kernel);
@@ -129,7 +129,7 @@ static void writeWords(raw_ostream &os, const Kernel &kernel) {
         os << " " << formatv(false, word.sentence.data(), printWordValue(kernel.words[word.word]));
 }
 
-/// Which keys query i keeps, whose place among the keys is i + off: a condition for each mask, on j.
+/// The keys that query i keeps, whose diagonal key is i + off: a condition on j for each mask.
 static void writeMask(raw_ostream &os, const Kernel &kernel) {
   std::string diagonal = getDiagonal(kernel), operand = diagonal == "i" ? "i" : "(" + diagonal + ")";
   SmallVector<std::string> conditions;

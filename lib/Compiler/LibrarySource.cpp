@@ -1,7 +1,6 @@
 //===- LibrarySource.cpp - a problem as a kernel of a library -------------===//
 //
-// What of a problem line a caller names (features), and what tensors say
-// (sizes, element types).
+// The part of a problem line that a caller names (features), and the part that tensors show (sizes, element types).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +16,7 @@ using namespace llvm;
 
 namespace attn {
 
-/// `library` and the line, as a C name: sizes as they are, `?` as n, punctuation as underscores.
+/// `library` and the line, as a C name: sizes unchanged, `?` as n, punctuation as underscores.
 static std::string makeKernelName(StringRef library, StringRef line) {
   std::string name = library.str() + "_";
   for (char c : line)
@@ -25,7 +24,7 @@ static std::string makeKernelName(StringRef library, StringRef line) {
   return name;
 }
 
-/// Where a caller's tensors have the sizes of a problem line; those that no dimension has are left open.
+/// The positions of a problem line's sizes in a caller's tensors; sizes that are not a dimension are left open.
 static std::string getSizePlaces(const Problem &problem) {
   if (problem.paged) {
     StringRef query = problem.layout == Problem::Layout::BHSD ? "hq{0.1} sq{0.2}" : "hq{0.2} sq{0.1}";
@@ -41,15 +40,15 @@ static std::string getSizePlaces(const Problem &problem) {
   llvm_unreachable("all layouts are handled");
 }
 
-/// Whether tensors and features say a whole problem line: not how many columns of (batch, row, head * column) are a
-/// head's, the rows of a page, how many offsets there are; nor an alignment where the line does without.
+/// True if tensors and features determine a whole problem line. They do not show the columns of a head in (batch, row,
+/// head * column), the rows of a page, the number of offsets, or an alignment that the line omits.
 static bool isSaidByTensors(const Problem &problem) {
   bool isVarlen = problem.layout == Problem::Layout::Varlen;
   bool isPlaced = problem.words.getAlignment() || !problem.words.hasPlaced();
   return problem.layout != Problem::Layout::BSD && !problem.paged && !(isVarlen && problem.hasOffset()) && isPlaced;
 }
 
-/// True for the token of a tensor over the scores, which stands without its sizes.
+/// True for the token of a tensor over the scores, without its sizes.
 static bool isScoreSizes(StringRef token) {
   return any_of(getWords(),
                 [&](const WordInfo &word) { return word.form == WordForm::ScoreSizes && word.token == token; });
@@ -58,7 +57,7 @@ static bool isScoreSizes(StringRef token) {
 /// Features and line of a problem: of its only kernel, or of the backward one.
 static std::pair<std::string, std::string> getFeatures(const Problem &problem) {
   SmallVector<std::string> words = getFeatureWords(problem);
-  // (batch, row, head * column) does not say how many heads there are.
+  // (batch, row, head * column) does not show the number of heads.
   if (problem.layout == Problem::Layout::BSD)
     for (auto [name, size] : {std::pair("hq", problem.sizes.hq), {"hkv", problem.sizes.hkv}})
       words.push_back(name + printSize(size));
@@ -66,7 +65,7 @@ static std::pair<std::string, std::string> getFeatures(const Problem &problem) {
   if (!isSaidByTensors(problem))
     return {features, ""};
   std::string line = getSizePlaces(problem) + " {0}";
-  // Bias and mask are features; their shapes are those of tensors 3 and, after it, the next.
+  // Bias and mask are features; their shapes are those of tensors 3 and 4, in order.
   unsigned argument = 3;
   for (std::string &word : words) {
     if (isScoreSizes(word)) {

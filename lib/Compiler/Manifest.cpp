@@ -1,4 +1,4 @@
-//===- Manifest.cpp - what was compiled, as JSON --------------------------===//
+//===- Manifest.cpp - the compiled kernels, as JSON -----------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ using namespace llvm;
 
 namespace attn {
 
-/// Numbers as they are, names and products of names as strings.
+/// Numbers as they are; names and products of names as strings.
 static json::Array toJSON(ArrayRef<int64_t> numbers, ArrayRef<std::string> texts) {
   json::Array array;
   for (auto [number, text] : zip_equal(numbers, texts))
@@ -21,7 +21,7 @@ static json::Array toJSON(ArrayRef<int64_t> numbers, ArrayRef<std::string> texts
   return array;
 }
 
-/// A size that only the call knows is null.
+/// A size known only at run time is null.
 static json::Value toJSON(const GpuLaunch &launch) {
   auto orNull = [](int64_t size) {
     return mlir::ShapedType::isDynamic(size) ? json::Value(nullptr) : json::Value(size);
@@ -43,7 +43,7 @@ static json::Value toJSON(const GpuLaunch &launch) {
   return object;
 }
 
-/// A word under its name; of bounds, each side. Null where the kernel does without.
+/// A word under its name; for bounds, each side. Null where the kernel does not have it.
 static void addConvention(json::Object &conventions, const WordInfo &word, const WordValue &value) {
   auto orNull = [](std::optional<int64_t> bound) { return bound ? json::Value(*bound) : json::Value(nullptr); };
   if (word.form == WordForm::Bounds) {

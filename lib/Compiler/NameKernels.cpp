@@ -1,7 +1,6 @@
-//===- NameKernels.cpp - names in C of the kernels of a file --------------===//
+//===- NameKernels.cpp - C names of the kernels of a file -----------------===//
 //
-// Before: public functions with the user's names. After: those that --name or --entry
-// names have the name that it gives.
+// Before: public functions with the user's names. After: kernels selected by --name or --entry have the given names.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +15,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The kernel among `kernels` that `name` is for.
+/// The kernel among `kernels` that `name` selects.
 static FailureOr<func::FuncOp> findKernel(ModuleOp module, ArrayRef<func::FuncOp> kernels, const KernelName &name) {
   std::string found;
   for (func::FuncOp kernel : kernels) {
@@ -32,7 +31,7 @@ static FailureOr<func::FuncOp> findKernel(ModuleOp module, ArrayRef<func::FuncOp
   return module.emitError("expected a public func.func '") << name.function << "' for --entry, found " << found;
 }
 
-/// `main`, as front ends call what they compile, is a program's own in C: the kernel is called otherwise there.
+/// Renames `main`: front ends use it for what they compile, but in C it is the program's own.
 static LogicalResult renameMain(ModuleOp module) {
   SymbolTable symbols(module);
   auto kernel = symbols.lookup<func::FuncOp>(kMainName);
@@ -61,7 +60,7 @@ LogicalResult attn::nameKernels(ModuleOp module, ArrayRef<KernelName> names) {
       return failure();
     renamed.emplace_back(*kernel, name.name);
   }
-  // First all get unused names, so that two kernels may exchange theirs.
+  // All get unused names first, so that two kernels may swap names.
   SymbolTable symbols(module);
   for (auto [kernel, name] : renamed)
     if (failed(symbols.renameToUnique(kernel, {})))

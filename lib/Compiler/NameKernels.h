@@ -1,4 +1,4 @@
-//===- NameKernels.h - names in C of the kernels of a file ------*- C++ -*-===//
+//===- NameKernels.h - C names of the kernels of a file ---------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,8 +1,7 @@
-//===- ProcessorCheck.cpp - the processor is tested first -----------------===//
+//===- ProcessorCheck.cpp - tests the processor first ---------------------===//
 //
-// A checked entry names the features that the processor lacks before any other
-// instruction of its target runs: in an object of one target, and in one that
-// chooses among several.
+// A checked entry reports the features that the processor lacks before any other instruction of its target runs. This
+// holds for an object with one target, and for one that selects among several.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +18,7 @@ using namespace llvm;
 
 namespace attn {
 
-/// Of a constructor.
+/// Priority of a constructor.
 static constexpr int kAnyPriority = 65535;
 
 GlobalVariable *createTable(Module &module, Constant *value, const Twine &name) {
@@ -77,20 +76,20 @@ Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *vari
   return entry;
 }
 
-/// Makes it code for any processor of the architecture, whatever the target of the rest of the module. No function of
-/// the rest may inline it.
+/// Compiles it for any processor of the architecture, whatever the target of the rest of the module. No function of the
+/// rest may inline it.
 static void setLowestTarget(Function &function, const TargetInfo &lowest) {
   function.addFnAttr("target-cpu", lowest.cpu);
   function.addFnAttr("target-features", "");
   function.addFnAttr(Attribute::NoInline);
 }
 
-/// True for code of tiles, which LLVM makes of intrinsics alone.
+/// True for code with tiles, which LLVM generates only from intrinsics.
 static bool usesTiles(const Module &module) {
   return llvm::any_of(module, [](const Function &function) { return function.getName().starts_with("llvm.x86.tile"); });
 }
 
-/// The plain entry runs what it has: an object with tiles asks for them when it is loaded.
+/// The plain entry makes no tests, so an object with tiles requests them when it is loaded.
 static void requestTilesAtStart(Module &module) {
   Type *code = Type::getInt32Ty(module.getContext());
   FunctionCallee request = module.getOrInsertFunction("attn_request_tiles", FunctionType::get(code, false));
@@ -104,7 +103,7 @@ static void requestTilesAtStart(Module &module) {
 
 Error addProcessorCheck(Module &module, const TargetInfo &target, ArrayRef<Kernel> kernels) {
   Variant variant = createVariant(target);
-  variant.target.name = target.describe(); // what it needs is read on another machine
+  variant.target.name = target.describe(); // another machine reads the features it needs
   auto hasEntry = [&](const Kernel &kernel) { return module.getFunction(getCheckedName(kernel.name)) != nullptr; };
   bool isNeeded = llvm::any_of(variant.features, [](uint64_t word) { return word != 0; });
   if (target.gpu || !isNeeded || llvm::none_of(kernels, hasEntry))

@@ -34,7 +34,7 @@ void keepEntries(Module &module, ArrayRef<Kernel> kernels) {
   for (Function &function : module) {
     auto isEntry = [&](const Kernel &kernel) { return is_contained(getCheckedEntries(kernel), function.getName()); };
     if (!function.isDeclaration() && none_of(kernels, isEntry))
-      function.deleteBody(); // and external linkage
+      function.deleteBody(); // sets external linkage too
   }
   for (Function &function : make_early_inc_range(module))
     if (function.isDeclaration() && function.use_empty())

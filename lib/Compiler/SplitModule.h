@@ -14,12 +14,12 @@ namespace attn {
 /// The symbol of a kernel's variant.
 std::string getVariantName(llvm::StringRef kernel, llvm::StringRef suffix);
 
-/// The names of a kernel's checked entries; of a CPU kernel only the first is there.
+/// The names of a kernel's checked entries; a CPU kernel has only the first.
 llvm::SmallVector<std::string> getCheckedEntries(const Kernel &kernel);
 
 /// Keeps only the kernels, as hidden functions with the names of their variant.
 void keepVariant(llvm::Module &module, llvm::ArrayRef<Kernel> kernels, llvm::StringRef suffix);
-/// Keeps only the checked entries, with the tables that they read; kernels become declarations.
+/// Keeps only the checked entries and their tables; kernels become declarations.
 void keepEntries(llvm::Module &module, llvm::ArrayRef<Kernel> kernels);
 
 } // namespace attn

@@ -19,11 +19,11 @@ using namespace llvm;
 
 namespace attn {
 
-/// The value that marks a JSON file as a file of attnc tune.
+/// The value that identifies a JSON file of attnc tune.
 static constexpr StringLiteral kFormat = "attn-tuned-schedules";
 /// Changes when the meaning of a field changes.
 static constexpr int64_t kFormatVersion = 2;
-/// Nested brackets at most; a file of attnc tune has three.
+/// Deepest nesting of brackets; a file of attnc tune has three levels.
 static constexpr unsigned kMaxDepth = 64;
 
 std::string TunedFile::print() const {
@@ -67,7 +67,7 @@ static Expected<TunedProblem> parseProblemEntry(const json::Value &value, String
   return entry;
 }
 
-/// json::parse is recursive: many nested brackets would overflow the stack instead of being an error.
+/// json::parse is recursive: deep nesting would overflow the stack instead of being an error.
 static bool isTooDeep(StringRef text) {
   unsigned depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -24,12 +24,12 @@ namespace attn {
 
 static_assert(sizeof(Variant::features) == ATTN_FEATURE_WORDS * sizeof(uint64_t));
 
-/// What runs on a processor with tiles and uses none.
+/// A target that runs on a processor with tiles and uses none.
 static constexpr StringLiteral kBelowTiles = "x86-64-v4";
-/// Features of every x86-64 processor, and features that are no instructions.
+/// Features of every x86-64 processor, and features that are not instructions.
 static constexpr StringLiteral kAlwaysThere[] = {"x87", "vzeroupper", "evex512"};
 
-/// Features that only their own intrinsics use: of the system, of caches and of ciphers. Kernels have none of these.
+/// Features that only their own intrinsics use: of the system, of caches and of ciphers. Kernels use none of them.
 /// Hypervisors hide some of them on processors that have the rest.
 static constexpr StringLiteral kNeverUsed[] = {
     "aes",        "cldemote", "clflushopt", "clwb",      "clzero",  "enqcmd",   "fsgsbase", "fxsr",      "hreset",
@@ -38,7 +38,7 @@ static constexpr StringLiteral kNeverUsed[] = {
     "sha",        "sha512",   "shstk",      "sm3",       "sm4",     "tsxldtrk", "uintr",    "usermsr",   "vaes",
     "vpclmulqdq", "waitpkg",  "wbnoinvd",   "widekl",    "xsave",   "xsavec",   "xsaveopt", "xsaves"};
 
-/// The same of 64-bit Arm. The only atomic accesses are those of aligned words, which need no lse2.
+/// The same for 64-bit Arm. The only atomic accesses are to aligned words, which need no lse2.
 static constexpr StringLiteral kNeverUsedByArm[] = {
     "aes",  "am",      "amvs",  "brbe",    "bti",     "ccdp",     "ccidx",        "ccpp",  "clrbhb",   "CONTEXTIDREL2",
     "crc",  "crypto",  "dit",   "ecv",     "el2vmsa", "el3",      "ete",          "fgt",   "fp-armv8", "fpac",
@@ -47,21 +47,21 @@ static constexpr StringLiteral kNeverUsedByArm[] = {
     "sel2", "sha2",    "sm4",   "spe",     "spe-eef", "specres2", "specrestrict", "ssbs",  "tlb-rmi",  "tracev8.4",
     "trbe", "uaops",   "vh",    "wfxt",    "xs"};
 
-/// Features of x86-64 in the numbering of its runtime's table, which that of this process need not be.
+/// Features of x86-64 in the numbering of its runtime's table, which may differ from that of this process.
 static constexpr StringLiteral kX86Features[] = {
 #define FEATURE(name, leaf, subleaf, reg, bit, state) name,
 #include "../../runtime/ProcessorFeatures.inc"
 #undef FEATURE
 };
 
-/// The same of 64-bit Arm, and whether Windows has a number for them.
+/// The same for 64-bit Arm, and whether Windows has a number for them.
 static constexpr std::pair<StringLiteral, bool> kArmFeatures[] = {
 #define FEATURE(name, place, bit, apple, windows) {name, windows != 0},
 #include "../../runtime/ArmFeatures.inc"
 #undef FEATURE
 };
 
-/// The bit of a feature, as attn_find_feature in the runtime of the target's architecture has it; -1 if there is none.
+/// The bit of a feature in attn_find_feature of the target architecture's runtime; -1 if there is none.
 static int32_t findFeature(const TargetInfo &target, StringRef name) {
   if (!target.isArm()) {
     const auto *found = find(kX86Features, name);
@@ -130,8 +130,8 @@ Variant createVariant(TargetInfo target) {
   return variant;
 }
 
-/// Vector width first: narrower vectors with more other features are not better. Of GPUs, the capability; code for one
-/// capability alone (sm_90a) before code for later ones too.
+/// Vector width comes first: narrower vectors with more other features are not better. For GPUs, the compute
+/// capability, and code for one capability only (sm_90a) before code for later ones too.
 static auto getRank(const Variant &variant) {
   if (const auto &gpu = variant.target.gpu)
     return std::pair(gpu->computeCapability, int(gpu->isExact));
@@ -164,7 +164,7 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
     auto isBetter = [](const Variant &a, const Variant &b) { return getRank(a) < getRank(b); };
     variants.insert(llvm::upper_bound(variants, variant, isBetter), std::move(variant));
   }
-  // A process that Linux refuses the tiles takes the next variant, which should have the same vectors.
+  // A process without Linux's permission for tiles takes the next variant, which should have the same vectors.
   auto tiled = llvm::find_if(variants, [](const Variant &variant) { return variant.target.hasTiles(); });
   if (variants.size() > 1 && tiled != variants.end() &&
       (tiled == variants.begin() || std::prev(tiled)->target.vectorBits < tiled->target.vectorBits))

@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - one function a phase -------------------------------===//
+//===- Pipelines.cpp - one function per phase -----------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +43,7 @@ static void addVerification(OpPassManager &pm, Phase phase) {
   pm.addNestedPass<func::FuncOp>(createVerifyPhasePass({getPhaseName(phase).str()}));
 }
 
-/// An unknown target is refused by the first pass that reads it.
+/// The first pass that reads an unknown target refuses it.
 static bool isGpuTarget(StringRef name) {
   llvm::Expected<TargetInfo> info = TargetInfo::get(name);
   if (info)
@@ -58,13 +58,13 @@ static void addCanonicalization(OpPassManager &pm, const FlashOptions &options) 
   pm.addNestedPass<func::FuncOp>(createImportForeignPass());
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   pm.addNestedPass<func::FuncOp>(createLowerTosaPass());
-  pm.addNestedPass<func::FuncOp>(createBoundPositionsPass()); // of the regions that users write
-  // Of attn ops a gradient is known: where one is asked for, they are raised whatever `raise` says.
+  pm.addNestedPass<func::FuncOp>(createBoundPositionsPass()); // of the regions in user code
+  // Gradients are defined on attn ops, so where one is requested, attention is raised whatever `raise` is.
   RaisePassOptions gradients;
   gradients.gradientsOnly = true;
   pm.addNestedPass<func::FuncOp>(createRaisePass(gradients));
   pm.addPass(createDifferentiatePass()); // each of the two functions is a kernel
-  // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
+  // On user code: arith and math on tensors become linalg ops whose destinations are their operands.
   if (options.kernels)
     pm.addPass(createDescribeKernelsPass({options.allFunctions}));
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass());
@@ -97,7 +97,8 @@ static void buildFallbackPhase(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 static void buildAnalyzeMaskPhase(OpPassManager &pm, const PhaseOptions &options) {
-  // Before masks are regions, which know where sequences begin. A schedule by hand is that of the whole kernel.
+  // Runs before masks become regions, as regions use the starts of sequences. A schedule by hand is for the whole
+  // kernel.
   if (!options.isGpu() && options.flash.schedule.empty())
     pm.addNestedPass<func::FuncOp>(createSpecializeSequencesPass({options.flash.target}));
   pm.addNestedPass<func::FuncOp>(createAnalyzeMaskPass());
@@ -111,7 +112,7 @@ static void buildSelectSchedulePhase(OpPassManager &pm, const PhaseOptions &phas
     pm.addNestedPass<func::FuncOp>(createSplitAccumulationPass());
     pm.addNestedPass<func::FuncOp>(createSplitValuesPass());
   }
-  // A schedule by hand is that of the whole kernel.
+  // A schedule by hand is for the whole kernel.
   else if (options.schedule.empty()) {
     pm.addNestedPass<func::FuncOp>(createSpecializeQueriesPass({options.target}));
     pm.addNestedPass<func::FuncOp>(createSpecializeStridesPass({options.target}));
@@ -130,7 +131,7 @@ static void buildOnlinePhase(OpPassManager &pm, const PhaseOptions &) {
 static void buildTilePhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createTilePass());
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addPass(createCSEPass()); // of steps that are equal one is left, before they have prefetches
+  pm.addPass(createCSEPass()); // leaves one of equal steps, before they have prefetches
   pm.addNestedPass<func::FuncOp>(createAddPrefetchesPass());
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Tile);
@@ -143,12 +144,12 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
   pm.addNestedPass<func::FuncOp>(
       createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback, /*gpu=*/false}));
   if (isF64)
-    pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // casts of tensors
+    pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // for casts of tensors
 }
 
 /// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
 static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) {
-  pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // of tiles that are the input
+  pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // for tiles in the input
   // On a GPU each elementwise op is a kernel, and constants have no memory on the device.
   pm.addNestedPass<func::FuncOp>(createFuseElementwisePass({/*chains=*/!options.isGpu()}));
   if (!options.isGpu()) {
@@ -172,13 +173,13 @@ static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) 
 static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
   const CPUOptions &options = phase.cpu;
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
-  pm.addPass(createOutlineRegionsPass()); // before constants are folded into what equal regions capture
+  pm.addPass(createOutlineRegionsPass()); // before constants are folded into the captures of equal regions
   pm.addPass(createMergeFunctionsPass());
   pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createLowerElementwiseToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
-  // Functions that neither LLVM nor the C library has, and arithmetic of users on 16-bit types.
+  // Expands functions that neither LLVM nor the C library has, and user arithmetic on 16-bit types.
   math::MathExpandOpsPassOptions functions;
   functions.opMnemonics = {"clampf", "fpowi"};
   pm.addNestedPass<func::FuncOp>(math::createMathExpandOpsPass(functions));
@@ -186,17 +187,17 @@ static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"bf16"};
   pm.addNestedPass<func::FuncOp>(arith::createArithEmulateUnsupportedFloats(emulate));
-  // bf16 by its bits: few targets convert it, and not every C library does.
+  // bf16 in integer arithmetic: few targets convert it, and not every C library does.
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addNestedPass<func::FuncOp>(arith::createArithExpandOpsPass(expand));
-  // After the attn ops: deallocation takes no op with several regions.
+  // After the attn ops: deallocation refuses ops with several regions.
   if (options.deallocate) {
     bufferization::BufferDeallocationPipelineOptions deallocation;
     bufferization::buildBufferDeallocationPipeline(pm, deallocation);
   }
-  pm.addPass(createConvertBufferizationToMemRefPass()); // clones of what a function may not own
-  // Parallel loops of users become serial here, so that their buffers share a place on the stack.
+  pm.addPass(createConvertBufferizationToMemRefPass()); // clones of buffers that a function may not own
+  // Parallel loops of users become serial here, so that their buffers share stack space.
   pm.addNestedPass<func::FuncOp>(mlir::createParallelForToNestedForsPass());
   pm.addPass(createOutlineParallelPass({options.parallel}));
   pm.addPass(createMergeFunctionsPass());
@@ -212,7 +213,7 @@ static void buildGpuPhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(createVerifyPhasePass({getPhaseName(Phase::Gpu).str()}));
 }
 
-/// Kernels between tiles and threads: copies, waits and products by name.
+/// Kernels between tiles and threads: copies, waits and products as ops.
 static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createDecomposeStepPass());
@@ -230,7 +231,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
 
 static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  // Functions of regions by those that attn-lower-tile-to-nvvm has approximations for, which are of f32.
+  // Expands functions of regions to those that attn-lower-tile-to-nvvm approximates, in f32.
   math::MathExpandOpsPassOptions functions;
   functions.opMnemonics = {"tan", "sinh", "cosh", "asinh", "acosh", "atanh", "powf", "fpowi", "clampf"};
   kernels.addPass(math::createMathExpandOpsPass(functions));
@@ -248,12 +249,11 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
-  addVerification(
-      pm, Phase::Nvvm); // of the host's functions: those of kernels are LLVM dialect, or translation refuses them
+  addVerification(pm, Phase::Nvvm); // host functions; kernels are LLVM dialect, or translation refuses them
 }
 
-/// From memrefs, vectors and structured control flow to the LLVM dialect. The kernels of a GPU are in it already, and
-/// much larger than the host side: passes that may run on a function do not walk through them.
+/// From memrefs, vectors and structured control flow to the LLVM dialect. GPU kernels are already in it, and much
+/// larger than the host code: passes that can run on a function skip them.
 static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
   auto add = [&](std::unique_ptr<Pass> pass) {
     if (isGpu)
@@ -265,11 +265,11 @@ static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
   add(memref::createExpandStridedMetadataPass());
   add(createLowerAffinePass());
   add(createSCFToControlFlowPass());
-  // In front of vectors: what is left to the C library is called for each lane.
+  // Before vectors: functions left to the C library are called for each lane.
   add(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vectors;
-  vectors.x86Vector = vectors.amx = true; // products of pairs of bf16
+  vectors.x86Vector = vectors.amx = true; // products of bf16 pairs
   add(createConvertVectorToLLVMPass(vectors));
   add(memref::createExpandStridedMetadataPass());
   add(createLowerAffinePass());
@@ -288,10 +288,10 @@ static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
   }
   pm.addNestedPass<LLVM::LLVMFuncOp>(createReconcileUnrealizedCastsPass());
   pm.addNestedPass<LLVM::LLVMFuncOp>(mlir::createCanonicalizerPass());
-  pm.addNestedPass<LLVM::GlobalOp>(mlir::createCanonicalizerPass()); // descriptions of images and kernels
+  pm.addNestedPass<LLVM::GlobalOp>(mlir::createCanonicalizerPass()); // descriptors of images and kernels
 }
 
-/// For a GPU, of the host side: its entries, which launch the kernels.
+/// For a GPU, the host code: its entries, which launch the kernels.
 static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   bool isGpu = options.isGpu();
   if (isGpu || options.cpu.workspace)
@@ -309,11 +309,11 @@ static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 //===----------------------------------------------------------------------===//
-// The phases in their order
+// The phases in order
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Which ways have a phase, and which of the registered pipelines.
+/// The targets that have a phase, and the registered pipelines that contain it.
 enum class Way { Flash, Both, CPU, GPU };
 
 struct PhaseInfo {
@@ -378,7 +378,7 @@ void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
 static void buildLowering(OpPassManager &pm, PhaseOptions &options, StringRef target, bool isGpu) {
   options.flash.target = target.str();
   for (Phase phase : getAllPhases())
-    if (!isFlashPhase(phase) && hasPhase(phase, isGpu)) // a target of the other kind is refused by a pass of this way
+    if (!isFlashPhase(phase) && hasPhase(phase, isGpu)) // a pass of this pipeline refuses a target of the other kind
       buildPhase(pm, phase, options);
 }
 

@@ -13,7 +13,8 @@ using namespace mlir;
 
 namespace attn {
 
-/// A pipeline of passes on modules. Elsewhere the pass manager ends the process, as it does for those of upstream.
+/// A pipeline of passes on modules. On other ops, the pass manager ends the process, as it does for upstream's
+/// pipelines.
 template <typename Options>
 static void registerModulePipeline(StringRef name, StringRef description,
                                    void (*build)(OpPassManager &, const Options &)) {

@@ -1,4 +1,4 @@
-//===- Attention.h - an attention that was found ----------------*- C++ -*-===//
+//===- Attention.h - a matched attention ------------------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,37 +12,38 @@
 
 namespace attn::raise {
 
-/// Keeps a key where `condition`, an i1, is `keepIf`. An element of a constant tensor of floats stands for "is 0".
+/// Keeps a key where `condition`, an i1, is `keepIf`. For an element of a constant float tensor, the condition is "is
+/// 0".
 struct Predicate {
   ExprRef condition;
   bool keepIf;
 };
 
-/// What is done to the product of Q and K, from the inside out:
+/// The function of the product of Q and K, from the inside out:
 /// bias + softcap * tanh(modify(scale * product) / softcap), keys removed by masks.
 struct Scores {
   ExprRef product = nullptr;
   double scale = 1;
-  ExprRef scaleValue = nullptr; // a further factor, known at run time
-  ExprRef modify = nullptr;     // of `product`, scale included; null: none
+  ExprRef scaleValue = nullptr; // another factor, known at run time
+  ExprRef modify = nullptr;     // of `product`, including the scale; null: none
   std::optional<double> softcap;
   ExprRef bias = nullptr;
   llvm::SmallVector<Predicate> masks;
 };
 
 struct Attention {
-  mlir::Value result;                     // of the ops that are replaced
-  llvm::SmallVector<LinearIndex> indices; // of an element of it
+  mlir::Value result;                     // of the replaced ops
+  llvm::SmallVector<LinearIndex> indices; // of an element of `result`
   ExprRef query = nullptr, key = nullptr, value = nullptr;
   LinearIndex keyIndex, headIndex;
   Scores scores;
-  ExprRef sink = nullptr;             // one more score of the row, which has no weight; null: none
-  ExprRef weights = nullptr;          // an element of them, where they have other uses
-  llvm::SmallVector<Predicate> gates; // what keeps a weight from being set to 0; masks must do the same
+  ExprRef sink = nullptr;             // an additional score of the row without a weight; null: none
+  ExprRef weights = nullptr;          // an element of the weights, if they have other uses
+  llvm::SmallVector<Predicate> gates; // conditions under which a weight is not set to 0; masks must imply them
   llvm::SmallVector<llvm::StringRef> relaxations;
 };
 
-/// What all steps of a match share.
+/// Shared by all steps of a match.
 struct MatchContext {
   Elements &elements;
   const RaiseOptions &options;
@@ -56,37 +57,37 @@ struct MatchContext {
 };
 
 /// The scores of which `weights` is the softmax over `key`; `denominator` divides the product of weights and values,
-/// and is null where nothing does.
+/// and is null without such a division.
 mlir::FailureOr<ExprRef> matchSoftmax(MatchContext &ctx, ExprRef weights, ExprRef denominator, const LinearIndex &key,
                                       Attention &attention);
 
 /// Splits `scores` around the product of Q and K.
 mlir::LogicalResult matchScores(MatchContext &ctx, ExprRef scores, Attention &attention);
 
-/// A condition that chooses between two constants: `whenTrue` and `whenFalse`.
+/// A condition that selects one of two constants: `whenTrue` or `whenFalse`.
 struct Choice {
   ExprRef condition;
   double whenTrue, whenFalse;
 };
 std::optional<Choice> matchChoice(Elements &elements, ExprRef expr);
 
-/// The conditions that must all hold for `predicate`, added to `parts`.
+/// Adds the conditions whose conjunction is `predicate` to `parts`.
 void splitPredicate(Elements &elements, Predicate predicate, llvm::SmallVectorImpl<Predicate> &parts);
 
-/// True where what the gates set to 0 is what masks have removed.
+/// True where all weights that the gates set to 0 have been removed by masks.
 bool areGatesMasks(MatchContext &ctx, const Attention &attention);
 
-/// Adds the mask that puts `removed` in the place of scores (or adds it to them) where `condition` is not `keepIf`;
-/// false where that is no mask.
+/// Adds the mask that replaces scores by `removed` (or adds it to them) where `condition` is not `keepIf`; false if
+/// that is not a mask.
 bool addMask(MatchContext &ctx, ExprRef condition, bool keepIf, double removed, Attention &attention);
 
-/// True where each row keeps a key by `condition`, as far as that can be proved.
+/// True if `condition` provably keeps a key in each row.
 bool keepsAKeyInEachRow(MatchContext &ctx, const Predicate &predicate, const LinearIndex &key);
 
-/// The attention whose result is `result`, with everything between it and Q, K and V.
+/// The attention that computes `result`, with everything from Q, K and V on.
 mlir::FailureOr<Attention> matchAttention(MatchContext &ctx, mlir::Value result);
 
-/// Builds the chain in front of the op of `attention.result` and returns its last op; `result` is what stands for
+/// Builds the chain before the op of `attention.result` and returns its last op; sets `result` to the replacement of
 /// attention.result.
 mlir::FailureOr<ApplyOp> createChain(mlir::RewriterBase &rewriter, MatchContext &ctx, const Attention &attention,
                                      mlir::Value &result);

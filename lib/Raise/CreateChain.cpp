@@ -60,7 +60,7 @@ public:
     return apply;
   }
 
-  /// The weights as the tensor that `element` is of.
+  /// The weights in the layout of the tensor of `element`.
   FailureOr<Value> restoreWeights(ExprRef element) {
     auto tensorType = cast<RankedTensorType>(element->value.getType());
     FailureOr<Layout> layout =
@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  /// The tensor in the result's type: extf changes no value.
+  /// The tensor in the result's type: extf is exact.
   View widen(View view) {
     if (getElementTypeOrSelf(view.value.getType()) == elementType)
       return view;
@@ -101,13 +101,13 @@ private:
         llvm::map_to_vector(operands, [&](ArrayRef<AffineExpr> exprs) { return domain.getMap(kinds, exprs); }));
   }
 
-  /// The size of a dimension of the domain, from an operand that holds it.
+  /// The size of a dimension of the domain, from an operand that has it.
   OpFoldResult getSize(AffineExpr dim) {
     for (const View *view : {&query, &key, &value})
       for (auto [i, expr] : llvm::enumerate(view->exprs))
         if (expr == dim)
           return tensor::getMixedSize(rewriter, loc, view->value, i);
-    return rewriter.getIndexAttr(1); // made up: nothing holds it
+    return rewriter.getIndexAttr(1); // no operand has the dimension
   }
 
   Value createEmpty(ArrayRef<AffineExpr> exprs, Type elementType) {
@@ -115,7 +115,7 @@ private:
     return tensor::EmptyOp::create(rewriter, loc, sizes, elementType);
   }
 
-  /// One float for each head; null where there is no sink.
+  /// One float per head; null without a sink.
   FailureOr<Value> buildSink() {
     if (!attention.sink)
       return Value();
@@ -132,7 +132,7 @@ private:
     return tensor::CollapseShapeOp::create(rewriter, loc, sink, all).getResult();
   }
 
-  /// A chain op on the scores: `create` takes their destination.
+  /// A chain op on the scores: `create` is given their destination.
   FailureOr<Value> buildScores() {
     using enum DimKind;
     const Scores &scores = attention.scores;
@@ -209,14 +209,14 @@ private:
   const Attention &attention;
   const Domain &domain;
   Location loc;
-  Type elementType, type; // of the result, and in which it is accumulated
+  Type elementType, type; // the result's, and the accumulation type
   View query, key, value;
   Value weights;
 };
 
 } // namespace
 
-/// Moves `op` and all that it needs in front of `place`, in its block; not where that would change what is computed.
+/// Moves `op` and the ops that it needs before `place`, in its block, unless that would change a result.
 static void moveBefore(RewriterBase &rewriter, Operation *op, Operation *place) {
   llvm::SetVector<Operation *> needed;
   BackwardSliceOptions options;
@@ -234,9 +234,9 @@ static void moveBefore(RewriterBase &rewriter, Operation *op, Operation *place) 
     rewriter.moveOpBefore(each, place);
 }
 
-/// What reads the textbook's weights reads those of the chain. They are made at the second product: where something
-/// reads them before it, they move there with all they need. Where they cannot, because a part of that is made of the
-/// weights or has effects, the reader keeps the textbook's.
+/// Replaces uses of the textbook's weights by those of the chain. The chain defines them at the second product; for
+/// earlier uses, their computation moves up with all that it needs. Where it cannot move, because it depends on the
+/// weights or has effects, the use keeps the textbook's weights.
 static void replaceWeights(RewriterBase &rewriter, Value textbook, Value weights) {
   Operation *made = weights.getDefiningOp(), *first = made;
   for (Operation *user : textbook.getUsers())

@@ -1,4 +1,4 @@
-//===- Domain.cpp - which dimension is what, and tensors in its terms -----===//
+//===- Domain.cpp - roles of dimensions, and operands over the domain -----===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ static void collectDims(ExprRef expr, DimSet &dims) {
     collectDims(operand, dims);
 }
 
-/// Collects the dimensions of expressions in which the key occurs: those of a mask's rows.
+/// Collects the dimensions of the expressions that contain the key: those of a mask's rows.
 static void collectBesideKey(ExprRef expr, Elements &elements, const LinearIndex &key, DimSet &dims,
                              llvm::DenseSet<ExprRef> &visited) {
   expr = elements.expand(expr);
@@ -45,7 +45,7 @@ static void collectBesideKey(ExprRef expr, Elements &elements, const LinearIndex
     collectBesideKey(operand, elements, key, dims, visited);
 }
 
-/// The one of `candidates` that counts queries; the others are groups of heads.
+/// Selects the query dimension among `candidates`; the others are groups of heads.
 static unsigned chooseQuery(MatchContext &ctx, const Attention &attention, const DimSet &candidates,
                             const DimSet &batch) {
   DimSet besideKey;
@@ -61,7 +61,7 @@ static unsigned chooseQuery(MatchContext &ctx, const Attention &attention, const
   if (left.size() == 1)
     return left.front();
   left.assign(candidates.begin(), candidates.end());
-  // Heads of a group lie directly inside of the head of K that they share.
+  // Heads of a group are directly inside of their shared key head.
   SmallVector<unsigned> order;
   for (const LinearIndex &index : attention.query->indices)
     for (const LinearIndex::Term &term : index.terms)
@@ -78,7 +78,7 @@ static unsigned chooseQuery(MatchContext &ctx, const Attention &attention, const
   });
 }
 
-/// True where `inner` follows `outer` directly wherever one of them is in `indices`.
+/// True where `inner` directly follows `outer` wherever one of them is in `indices`.
 static bool areSideBySide(ArrayRef<LinearIndex> indices, unsigned outer, unsigned inner) {
   SmallVector<unsigned> order;
   for (const LinearIndex &index : indices)
@@ -91,7 +91,7 @@ static bool areSideBySide(ArrayRef<LinearIndex> indices, unsigned outer, unsigne
 }
 
 namespace {
-/// The dimensions of the match by what they are of attention; `queries` has those of groups of heads as well.
+/// The dimensions of the match by their role in attention; `queries` includes those of groups of heads.
 struct DimRoles {
   DimSet keys, heads, values, queries, batch;
 };
@@ -143,7 +143,7 @@ FailureOr<Domain> Domain::get(MatchContext &ctx, const Attention &attention) {
       if (group != query[0])
         domain.addGroup(attention, group);
   }
-  // A sink is one of the last batch dimension, the heads.
+  // A sink's dimension is the last batch dimension, the heads.
   DimSet ofSink;
   if (attention.sink)
     collectDims(attention.sink, ofSink);
@@ -194,7 +194,7 @@ AffineMap Domain::getMap(ArrayRef<DimKind> kinds, ArrayRef<AffineExpr> exprs) co
   return AffineMap::get(getNumDims(), 0, exprs, ctx).replaceDimsAndSymbols(positions, {}, numDims, 0);
 }
 
-/// Cuts a tensor's dimensions into pieces; returns the dimension of the match that each is, none for one of size 1.
+/// Splits a tensor's dimensions into pieces; returns the match dimension of each, none for size 1.
 static FailureOr<SmallVector<std::optional<unsigned>>> cutIntoPieces(const IterationSpace &space, RankedTensorType type,
                                                                      ArrayRef<LinearIndex> indices, Layout &layout) {
   SmallVector<std::optional<unsigned>> pieces;
@@ -218,8 +218,8 @@ static FailureOr<SmallVector<std::optional<unsigned>>> cutIntoPieces(const Itera
   return pieces;
 }
 
-/// Adds the pieces up to that of dimension `inner`, the next one behind piece `i`, to its group; false, with nothing
-/// changed, where another follows.
+/// Adds the pieces up to that of dimension `inner`, the next one after piece `i`, to its group. Returns false, without
+/// a change, if another dimension follows.
 static bool takeInner(ArrayRef<std::optional<unsigned>> pieces, unsigned inner, unsigned &i,
                       ReassociationIndices &group) {
   unsigned next = i + 1;
@@ -232,8 +232,8 @@ static bool takeInner(ArrayRef<std::optional<unsigned>> pieces, unsigned inner, 
   return true;
 }
 
-/// Each dimension of the tensor can be cut: at most one of its pieces has a size of the run, and none where the tensor
-/// says its own, so that it follows from the others.
+/// Makes each dimension of the tensor divisible: at most one of its pieces is dynamic. If the tensor's size is static,
+/// that piece follows from the others.
 static LogicalResult tellPieces(RankedTensorType type, Layout &layout) {
   for (auto [size, group] : llvm::zip_equal(type.getShape(), layout.tensorDims)) {
     int64_t *open = nullptr, known = 1;
@@ -275,7 +275,7 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
         if (isAssigned)
           missing.erase(missing.begin());
       } else
-        layout.viewDims.back().push_back(i); // goes with the dimension before
+        layout.viewDims.back().push_back(i); // merged into the preceding dimension
       continue;
     }
     std::optional<unsigned> position = find(*pieces[i]);
@@ -291,7 +291,7 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
         return failure();
       expr = expr.floorDiv(space->getSize(dim[1]));
     }
-    // A plain operand's dimensions of size 1 in front of its first one go with that.
+    // For a plain operand, leading dimensions of size 1 are merged into the first other one.
     bool isLeading = !layout.exprs.empty() && layout.exprs.size() == 1 && !canBeZero &&
                      isa<AffineConstantExpr>(layout.exprs.front());
     if (isLeading) {
@@ -300,7 +300,7 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
       continue;
     }
     if (llvm::is_contained(layout.exprs, expr))
-      return failure(); // a diagonal, which no map of attn ops has
+      return failure(); // a diagonal, which maps of attn ops cannot express
     layout.viewDims.push_back(group);
     layout.exprs.push_back(expr);
   }
@@ -328,7 +328,7 @@ static SmallVector<int64_t> getSizes(ArrayRef<int64_t> pieceSizes, ArrayRef<Reas
   });
 }
 
-/// From groups of pieces to other groups.
+/// Reshapes from groups of pieces to other groups.
 static Value regroup(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> pieceSizes,
                      ArrayRef<ReassociationIndices> from, ArrayRef<ReassociationIndices> to) {
   if (from == to)
@@ -385,6 +385,6 @@ FailureOr<Value> Domain::createIndex(OpBuilder &builder, Location loc, const Lin
     positions.push_back(IndexOp::create(builder, loc, kind));
     sum = sum + expr * coefficient;
   }
-  // Of arith: affine ops may not stand in a region.
+  // In arith: affine ops are not allowed in a region.
   return affine::expandAffineExpr(builder, loc, sum, {}, positions);
 }

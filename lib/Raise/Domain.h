@@ -1,10 +1,9 @@
-//===- Domain.h - which dimension is what, and tensors in its terms -*- C++ -*-===//
+//===- Domain.h - roles of dimensions, and operands over the domain -*- C++ -*-===//
 //
-// The dimensions of a match become the domain of attn ops: (batch…, query, key,
-// head, value). Key and head are what the products sum over; value is V's and the
-// result's alone; a query is Q's and the result's alone; the others are batch
-// dimensions. Query heads that share a head of K are one dimension with it where
-// tensors hold them side by side, so that K is indexed by h floordiv G.
+// The dimensions of a match become the domain of attn ops: (batch…, query, key, head, value). The products sum over key
+// and head. Only V and the result have value; only Q and the result have query. The others are batch dimensions. Query
+// heads that share a key head are merged with it into one dimension where they are adjacent in tensors, so that K is
+// indexed by h floordiv G.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,13 +16,13 @@
 
 namespace attn::raise {
 
-/// A tensor as an attn op takes it, and the expressions of its map over the whole domain.
+/// An operand of an attn op, and the expressions of its map over the whole domain.
 struct View {
   mlir::Value value;
   llvm::SmallVector<mlir::AffineExpr> exprs;
 };
 
-/// How a tensor of the front end is cut and merged: `pieces` are dimensions of the match or of size 1.
+/// How a front end's tensor is split and merged: `pieces` are dimensions of the match, or have size 1.
 struct Layout {
   llvm::SmallVector<int64_t> pieceSizes;
   llvm::SmallVector<mlir::ReassociationIndices> tensorDims, viewDims; // groups of pieces
@@ -38,34 +37,34 @@ public:
   unsigned getNumBatch() const { return numBatch; }
   unsigned getNumDims() const { return dims.size(); }
   unsigned getPosition(DimKind kind) const { return numBatch + static_cast<unsigned>(kind); }
-  /// The dimensions of the match that are the one at `position`.
+  /// The dimensions of the match that form the domain dimension `position`.
   llvm::ArrayRef<unsigned> getDims(unsigned position) const { return dims[position]; }
   /// The map of an op whose domain has the batch dimensions and `kinds`.
   mlir::AffineMap getMap(llvm::ArrayRef<DimKind> kinds, llvm::ArrayRef<mlir::AffineExpr> exprs) const;
 
-  /// How a tensor of `type` with an element at `indices` is seen: `required` are the kinds that it must hold. `role` as
-  /// in the table of operands.
+  /// The layout of a tensor of `type` with an element at `indices`: `required` are the dimensions that it must have.
+  /// `role` is that of the operand table.
   mlir::FailureOr<Layout> getLayout(mlir::RankedTensorType type, llvm::ArrayRef<LinearIndex> indices, OperandRole role,
                                     llvm::ArrayRef<DimKind> required) const;
   mlir::FailureOr<View> align(mlir::OpBuilder &builder, mlir::Location loc, ExprRef element, OperandRole role,
                               llvm::ArrayRef<DimKind> required) const;
-  /// The type of a view of `type`, and from such a view back.
+  /// The type of a view of `type`, and the inverse of such a view.
   static mlir::RankedTensorType getViewType(mlir::RankedTensorType type, const Layout &layout);
   static mlir::Value restore(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value view,
                              mlir::RankedTensorType type, const Layout &layout);
 
-  /// `index` inside of a region of an attn op; failure where it depends on what no attn.index gives.
+  /// `index` inside of a region of an attn op; fails where it depends on a value that no attn.index returns.
   mlir::FailureOr<mlir::Value> createIndex(mlir::OpBuilder &builder, mlir::Location loc,
                                            const LinearIndex &index) const;
 
 private:
-  /// Dimensions of the match that are one of the domain, outermost first: none (of size 1), one, or those of K and of
-  /// its group.
+  /// Dimensions of the match that form one of the domain, outermost first: none (size 1), one, or the key head and its
+  /// group.
   using Dim = llvm::SmallVector<unsigned, 2>;
 
   explicit Domain(const IterationSpace &space) : space(&space) {}
-  /// Adds a dimension of groups of heads: one dimension with the head of K that it stands in, if tensors allow. It is
-  /// the last one, as heads are.
+  /// Adds a dimension of groups of heads, merged with its key head where tensors allow. It is the last batch dimension,
+  /// that of heads.
   void addGroup(const Attention &attention, unsigned group);
   std::optional<unsigned> find(unsigned atom) const;
   mlir::AffineExpr getExpr(unsigned position) const { return mlir::getAffineDimExpr(position, ctx); }

@@ -1,4 +1,4 @@
-//===- ElementViews.cpp - elements of views are those of their sources ---===//
+//===- ElementViews.cpp - elements of views as elements of their sources --===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ using namespace attn::raise;
 
 static ArrayRef<int64_t> getShape(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape(); }
 
-/// Indices of the expanded side of a reshape, and those of its collapsed side.
+/// Converts indices of the expanded side of a reshape to those of its collapsed side.
 static FailureOr<SmallVector<LinearIndex>> collapse(ArrayRef<LinearIndex> indices, ArrayRef<int64_t> shape,
                                                     ArrayRef<ReassociationIndices> groups) {
   SmallVector<LinearIndex> collapsed;
@@ -100,7 +100,7 @@ ExprRef Elements::get(Value tensor, ArrayRef<LinearIndex> indices) {
   SmallVector<LinearIndex> current(indices);
   while (succeeded(stepBack(tensor, current)))
     ;
-  // A dimension of one index is at 0, whoever counts it.
+  // In a dimension of size 1, the index is 0, however it is written.
   for (auto [index, size] : llvm::zip(current, getShape(tensor)))
     if (size == 1)
       index = LinearIndex();
@@ -120,7 +120,7 @@ ExprRef Elements::getMade(Value tensor, ArrayRef<LinearIndex> indices) {
                  .indices = SmallVector<LinearIndex, 4>(indices)});
 }
 
-/// The element that `expr` is of the operands of a slice or a concatenation; null where it is of more than one.
+/// The operand element of a slice or concatenation that `expr` is; null where it may be of more than one operand.
 ExprRef Elements::getSliced(ExprRef expr) {
   if (auto concat = expr->value.getDefiningOp<tensor::ConcatOp>()) {
     SmallVector<LinearIndex> indices(expr->indices.begin(), expr->indices.end());

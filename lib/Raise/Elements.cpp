@@ -27,7 +27,7 @@ std::optional<double> Expr::getConstant() const {
 
 bool Elements::Less::operator()(const std::unique_ptr<Expr> &lhs, const std::unique_ptr<Expr> &rhs) const {
   auto getKey = [](const Expr &expr) {
-    // Ops are equal where their names, attributes and operands are, wherever they stand.
+    // Ops are equal if their names, attributes and operands are equal, wherever they are.
     const void *name = expr.op ? expr.op->getName().getAsOpaquePointer() : nullptr;
     const void *attributes = expr.op ? expr.op->getAttrDictionary().getAsOpaquePointer() : nullptr;
     return std::make_tuple(expr.kind, expr.type.getAsOpaquePointer(), expr.value.getAsOpaquePointer(),
@@ -56,7 +56,7 @@ ExprRef Elements::getConstant(Type type, double value) {
   return intern({.kind = Expr::Kind::Constant, .type = type, .constant = FloatAttr::get(type, value)});
 }
 
-/// The boolean that a comparison with 0 gives back, where it was made a number before; null for others.
+/// The boolean that a comparison with 0 restores after a conversion to a number; null for other expressions.
 ExprRef Elements::getRestoredBoolean(Operation *op, ArrayRef<ExprRef> operands) {
   auto compareFloat = dyn_cast<arith::CmpFOp>(op);
   auto compare = dyn_cast<arith::CmpIOp>(op);
@@ -83,7 +83,7 @@ ExprRef Elements::getOp(Operation *op, ArrayRef<ExprRef> operands) {
 // Ops of linalg
 //===----------------------------------------------------------------------===//
 
-/// `expr` of a map's result at `loops`; fails where it is no sum.
+/// `expr`, a result of a map, at `loops`; fails where it is not a sum.
 static FailureOr<LinearIndex> evaluate(AffineExpr expr, ArrayRef<LinearIndex> loops) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return loops[dim.getPosition()];
@@ -115,7 +115,7 @@ FailureOr<SmallVector<LinearIndex>> Elements::getLoops(linalg::LinalgOp op, unsi
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim) {
       if (auto constant = dyn_cast<AffineConstantExpr>(expr); constant && constant.getValue() == 0)
-        continue; // of size 1
+        continue; // size 1
       return failure();
     }
     if (isKnown.test(dim.getPosition()))
@@ -132,7 +132,7 @@ FailureOr<SmallVector<LinearIndex>> Elements::getLoops(linalg::LinalgOp op, unsi
       loops[loop] = space.getLoop(op, loop, ranges[loop]);
       continue;
     }
-    // The one that `reduced` runs through, as far as sizes are known.
+    // The loop that `reduced` iterates over, as far as sizes are known.
     std::optional<int64_t> extent = space.getExtent(*reduced);
     if (!extent || (*extent != ranges[loop] && !ShapedType::isDynamic(*extent) && !ShapedType::isDynamic(ranges[loop])))
       return failure();
@@ -142,7 +142,7 @@ FailureOr<SmallVector<LinearIndex>> Elements::getLoops(linalg::LinalgOp op, unsi
                      [&](unsigned other) { return !isKnown.test(other) && ranges[other] != 1; }))
       return failure();
   }
-  // A loop of one index that is `reduced` needs no place; a `reduced` of several indices does.
+  // If `reduced` has only one index it need not be a loop.
   return loops;
 }
 
@@ -178,7 +178,7 @@ ExprRef Elements::getBodyValue(linalg::LinalgOp op, Value value, ArrayRef<Linear
   return getOp(producer, operands);
 }
 
-/// True where a body has an op with effects, as an assertion: what it computes may not be computed elsewhere.
+/// True where a body has an op with effects, such as an assertion: its results must not be computed elsewhere.
 static bool hasEffects(linalg::LinalgOp op) {
   return llvm::any_of(op.getBlock()->without_terminator(), [](Operation &nested) { return !isPure(&nested); });
 }

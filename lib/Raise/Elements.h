@@ -1,11 +1,9 @@
 //===- Elements.h - how one element of a tensor is computed -----*- C++ -*-===//
 //
-// Front ends spell attention out in any number of ops: a generic for each scalar
-// op or one for all, reshapes and transposes between them. All of them say the
-// same about one element. So the matcher pulls: the element of a tensor at an index
-// is a scalar expression over elements of other tensors, of which views, casts of
-// types and elementwise ops are looked through. Expressions are unique: equal ones
-// have one address.
+// Front ends spell attention in any number of ops: a generic for each scalar op or one for all, with reshapes and
+// transposes between them. They all define the same element. So the matcher works on demand: the element of a tensor at
+// an index is a scalar expression over elements of other tensors, looking through views, type casts and elementwise
+// ops. Expressions are uniqued: equal ones have one address.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,10 +24,10 @@ namespace attn::raise {
 struct Expr {
   enum class Kind {
     Element,  ///< `value`, a tensor, at `indices`
-    Scalar,   ///< `value`, known outside of all loops; also a tensor that an op reads as a whole
+    Scalar,   ///< `value`, defined outside of all loops; also a tensor that an op reads as a whole
     Constant, ///< `constant`, a float or integer
     Position, ///< `indices[0]`, of type index
-    Op        ///< `op`, a scalar op without regions and effects, of `operands`
+    Op        ///< `op`, a scalar op without regions and effects, on `operands`
   };
   Kind kind;
   mlir::Type type;
@@ -53,38 +51,39 @@ class Elements {
 public:
   explicit Elements(IterationSpace &space) : space(space) {}
 
-  /// The element of `tensor` at `indices`, taken from as far back as views go.
+  /// The element of `tensor` at `indices`, traced back through views.
   ExprRef get(mlir::Value tensor, llvm::ArrayRef<LinearIndex> indices);
-  /// The same of a tensor that is not looked through.
+  /// The same without looking through the tensor's producer.
   ExprRef getMade(mlir::Value tensor, llvm::ArrayRef<LinearIndex> indices);
   ExprRef getScalar(mlir::Value value);
   ExprRef getConstant(mlir::Type type, double value);
-  /// The result of `op`, a scalar op of one result, for `operands` instead of its own.
+  /// The result of `op`, a scalar op with one result, on `operands` instead of its own.
   ExprRef getOp(mlir::Operation *op, llvm::ArrayRef<ExprRef> operands);
 
-  /// `expr`, or where that is an element of an elementwise op's result, how the op computes it; never such an element.
+  /// Expands `expr` if it is an element of an elementwise op's result, until it is not one.
   ExprRef expand(ExprRef expr);
-  /// The same all the way down, without casts between float types: for comparisons.
+  /// Expands recursively and removes casts between float types, for comparisons.
   ExprRef normalize(ExprRef expr);
   bool areEqual(ExprRef lhs, ExprRef rhs) { return lhs == rhs || normalize(lhs) == normalize(rhs); }
-  /// Casts between float types off; `expr` is expanded as far as there are some, or where it is a constant.
+  /// Removes casts between float types; expands `expr` as far as there are casts, or where it is a constant.
   ExprRef stripCasts(ExprRef expr);
 
-  /// True where the value may differ between the indices of one of the dimensions.
+  /// True where the value may vary along one of the dimensions.
   bool dependsOn(ExprRef expr, const LinearIndex &index);
 
-  /// What is reduced, where `expr` is an element of a reduction over as many indices as `index` has: its expression for
-  /// each of these. Null otherwise.
+  /// If `expr` is an element of a reduction over as many indices as `index` has, the reduced expression at each of
+  /// these; otherwise null.
   ExprRef matchReduction(ExprRef expr, Reduction kind, const LinearIndex &index);
 
-  /// The same of one more expression, a sink: it stands first (`offset` 1) or last (0), and `each` for the others.
+  /// The same with an additional expression, a sink, which comes first (`offset` 1) or last (0); `each` is that of the
+  /// others.
   struct OneMore {
     ExprRef each, other;
   };
   std::optional<OneMore> matchReductionOfOneMore(ExprRef expr, Reduction kind, const LinearIndex &index,
                                                  unsigned offset);
 
-  /// A product of matrices: the two factors of its sum, and the indices that it sums over, as one row-major index.
+  /// A matrix product: the two factors of its sum, and the indices that it sums over, as one row-major index.
   struct Contraction {
     mlir::Operation *op;
     ExprRef lhs, rhs;
@@ -101,19 +100,19 @@ private:
   ExprRef intern(Expr expr);
   ExprRef getSliced(ExprRef expr);
   ExprRef getRestoredBoolean(mlir::Operation *op, llvm::ArrayRef<ExprRef> operands);
-  /// The indices of the loops of `op` at which it writes `indices` of result `result`; `reduced` for its one reduction
-  /// loop of more than one index, null: such loops get indices of their own.
+  /// The loop indices of `op` at which it writes `indices` of result `result`. `reduced` is the index of its only
+  /// reduction loop of size above 1; where it is null, such loops get indices of their own.
   mlir::FailureOr<llvm::SmallVector<LinearIndex>>
   getLoops(mlir::linalg::LinalgOp op, unsigned result, llvm::ArrayRef<LinearIndex> indices, const LinearIndex *reduced);
-  /// A value of the body of `op` at `loops`; null where it is no expression.
+  /// A value of the body of `op` at `loops`; null where it is not an expression.
   ExprRef getBodyValue(mlir::linalg::LinalgOp op, mlir::Value value, llvm::ArrayRef<LinearIndex> loops);
-  /// The reduction that `expr`, then expanded, is an element of; null for others.
+  /// The reduction of which `expr` is an element, after expansion; null for other expressions.
   mlir::linalg::LinalgOp getReduction(ExprRef &expr);
   ExprRef getCombined(mlir::linalg::LinalgOp op, unsigned result, Reduction kind, llvm::ArrayRef<LinearIndex> loops);
-  /// What an iteration of a reduction combines with what it has; null where `op` is none of `kind` from its neutral
-  /// element on.
+  /// The value that an iteration of a reduction combines with the accumulator; null where `op` is not of `kind`, or
+  /// does not start at its neutral element.
   mlir::Value getCombined(mlir::linalg::LinalgOp op, unsigned result, Reduction kind);
-  /// One step back through a view; failure where there is none.
+  /// One step back through a view; fails where there is none.
   mlir::LogicalResult stepBack(mlir::Value &tensor, llvm::SmallVector<LinearIndex> &indices);
 
   IterationSpace &space;

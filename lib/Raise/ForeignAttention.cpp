@@ -1,4 +1,4 @@
-//===- ForeignAttention.cpp - attn.sdpa of attention ops of others --------===//
+//===- ForeignAttention.cpp - attn.sdpa from foreign attention ops --------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ Value attn::raise::convertElements(OpBuilder &b, Location loc, Value tensor, Typ
                      [&](OpBuilder &nested, Value value) { return convertFloat(nested, loc, value, element); });
 }
 
-/// The widest type of queries, keys, values and result: f32 for f16 beside bf16.
+/// The widest type of queries, keys, values and result: f32 for f16 and bf16 together.
 static FailureOr<FloatType> findComputeType(Operation *op, const ForeignAttention &a) {
   FloatType widest;
   for (Value operand : {a.query, a.key, a.value, a.output}) {
@@ -51,7 +51,7 @@ static FailureOr<FloatType> findComputeType(Operation *op, const ForeignAttentio
   return widest;
 }
 
-/// Takes the region as score_mod, which has scores of the type of the accumulation.
+/// Takes the region as score_mod, with scores in the accumulation type.
 static LogicalResult takeScoreMod(OpBuilder &b, Operation *op, SdpaOp sdpa, Region &region, Type accumulation) {
   Location loc = op->getLoc();
   Block &body = region.front();
@@ -81,7 +81,7 @@ FailureOr<SdpaValues> attn::raise::createSdpa(OpBuilder &b, Operation *op, Forei
   FailureOr<FloatType> compute = findComputeType(op, a);
   if (failed(compute))
     return failure();
-  // Keys and values of 16 bits are widened where they are read.
+  // 16-bit keys and values are widened where they are read.
   Type keys = getElementTypeOrSelf(a.key.getType());
   bool isNarrow =
       keys == getElementTypeOrSelf(a.value.getType()) && compute->isF32() && (keys.isF16() || keys.isBF16());

@@ -1,4 +1,4 @@
-//===- ForeignAttention.h - what attention ops of others say ----*- C++ -*-===//
+//===- ForeignAttention.h - semantics of foreign attention ops --*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 
 namespace attn::raise {
 
-/// What all of them say. Queries, keys, values and the result may each have a type of its own.
+/// Shared by all of them. Queries, keys, values and the result may have different types.
 struct ForeignAttention {
   mlir::Value query, key, value, mask, output;
   mlir::AffineMap queryMap, keyMap, valueMap, maskMap, outputMap; // over (batch…, query, key, head, value)
@@ -20,21 +20,21 @@ struct ForeignAttention {
   std::optional<double> scale; // none, and no value: 1 / sqrt(head)
   bool causal = false;
   mlir::Region *scoreMod = nullptr;
-  mlir::AffineMap lseMap; // null: nobody reads the log-sum-exp
+  mlir::AffineMap lseMap; // null: the log-sum-exp has no uses
 };
 
-/// The result, of the type of `output`, and the log-sum-exp, of the type of the accumulation.
+/// The result, with the type of `output`, and the log-sum-exp, in the accumulation type.
 struct SdpaValues {
   mlir::Value output, lse;
 };
 
-/// The attn.sdpa in front of `op`, in the widest type of what it reads and makes: nothing is rounded on the way.
+/// Builds the attn.sdpa before `op`, in the widest type of its operands and results: nothing is rounded in between.
 mlir::FailureOr<SdpaValues> createSdpa(mlir::OpBuilder &b, mlir::Operation *op, ForeignAttention a);
 
-/// `tensor`, of floats, in another element type.
+/// Converts `tensor`, of floats, to another element type.
 mlir::Value convertElements(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::Type element);
 
-/// A property or an attribute of an op that no linked dialect has.
+/// A property or an attribute of an op of an unlinked dialect.
 mlir::Attribute getForeignAttribute(mlir::Operation *op, llvm::StringRef name);
 
 // torch-mlir (ImportTorch.cpp).
@@ -43,7 +43,7 @@ mlir::Attribute getForeignAttribute(mlir::Operation *op, llvm::StringRef name);
 bool isTorchAttention(mlir::Operation *op);
 mlir::LogicalResult importTorch(mlir::OpBuilder &b, mlir::Operation *op);
 mlir::LogicalResult importTmTensor(mlir::OpBuilder &b, mlir::Operation *op);
-/// Arguments of torch's tensor types become builtin tensors, and at the end results and constants with them.
+/// Arguments of torch's tensor types become builtin tensors; at the end, so do results and constants.
 void convertTorchArguments(mlir::func::FuncOp function);
 void finishTorchFunction(mlir::func::FuncOp function);
 

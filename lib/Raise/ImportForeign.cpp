@@ -1,7 +1,7 @@
 //===- ImportForeign.cpp - attn-import-foreign ----------------------------===//
 //
-// Before: attention ops of IREE and torch-mlir in generic form, as ops that no
-// linked dialect has. After: attn.sdpa, on builtin tensors.
+// Before: attention ops of IREE and torch-mlir in generic form, as ops of unlinked dialects. After: attn.sdpa, on
+// builtin tensors.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,8 @@ static constexpr StringLiteral kTensor = "tm_tensor.attention";
 // iree_linalg_ext
 //===----------------------------------------------------------------------===//
 
-/// Maps of dimensions in any order, as those over attn's; fails where there is more than one key, head or value.
+/// Rewrites maps with dimensions in any order to those of attn; fails where there is more than one key, head or value
+/// dimension.
 static LogicalResult orderDims(Operation *op, ForeignAttention &a) {
   auto has = [](AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); };
   SmallVector<unsigned> batch, queries, keys, heads, values;
@@ -48,7 +49,7 @@ static LogicalResult orderDims(Operation *op, ForeignAttention &a) {
   }
   if (queries.empty() || keys.size() != 1 || heads.size() != 1 || values.size() != 1)
     return op->emitError("expected indexing maps of dimensions (batch…, query, key, head, value), each but batch once");
-  batch.append(queries.begin(), queries.end() - 1); // query heads that share a head of keys
+  batch.append(queries.begin(), queries.end() - 1); // query heads that share a key head
   SmallVector<unsigned> order = batch;
   order.append({queries.back(), keys[0], heads[0], values[0]});
   SmallVector<AffineExpr> positions(order.size());
@@ -60,7 +61,7 @@ static LogicalResult orderDims(Operation *op, ForeignAttention &a) {
   return success();
 }
 
-/// Both of IREE's ops: query, key, value, scale, a mask, destinations.
+/// The operands of both IREE ops: query, key, value, scale, a mask, destinations.
 static FailureOr<ForeignAttention> readIree(Operation *op, unsigned numOutputs) {
   auto maps = dyn_cast_or_null<ArrayAttr>(getForeignAttribute(op, "indexing_maps"));
   unsigned numInputs = op->getNumOperands() - numOutputs;
@@ -103,8 +104,7 @@ static LogicalResult importIree(OpBuilder &b, Operation *op) {
   return success();
 }
 
-/// A whole row in one step: the state is divided by its sum and by nothing else, so that sdpa's output and a sum of 1
-/// are as good.
+/// A whole row in one step: the state is only divided by its sum, so sdpa's output and a sum of 1 are equivalent.
 static LogicalResult importIreeOnline(OpBuilder &b, Operation *op) {
   FailureOr<ForeignAttention> a = readIree(op, 3);
   if (failed(a))
@@ -120,7 +120,7 @@ static LogicalResult importIreeOnline(OpBuilder &b, Operation *op) {
     return op->emitError("expected an online attention that starts from zeros and whose sum then divides it, found "
                          "another use; write it as iree_linalg_ext.attention");
   Location loc = op->getLoc();
-  FailureOr<SdpaValues> result = createSdpa(b, op, *a); // of the type of the accumulator
+  FailureOr<SdpaValues> result = createSdpa(b, op, *a); // in the type of the accumulator
   if (failed(result))
     return failure();
   acc.replaceAllUsesWith(result->output);

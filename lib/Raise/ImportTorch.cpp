@@ -1,8 +1,7 @@
 //===- ImportTorch.cpp - attention ops of torch-mlir ----------------------===//
 //
-// The ops that PyTorch decomposes F.scaled_dot_product_attention into, one for
-// each of its kernels, differ in the order of operands and in what they return
-// beside the output: a row each.
+// PyTorch decomposes F.scaled_dot_product_attention into one op for each of its kernels. They differ in the order of
+// operands and in their additional results: each has a row.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +16,7 @@ using namespace attn::raise;
 
 namespace {
 
-/// Places of operands beside query, key and value, and of a result; -1 where there is none.
+/// Positions of operands besides query, key and value, and of a result; -1 where there is none.
 struct TorchOp {
   StringLiteral name;
   unsigned numOperands;
@@ -37,7 +36,7 @@ constexpr TorchOp kTorchOps[] = {
 
 } // namespace
 
-/// Null for another op. An op that the torch dialect has not is torch.operator with its name.
+/// Null for other ops. An op that the torch dialect lacks is torch.operator with its name.
 static const TorchOp *findTorchOp(Operation *op) {
   StringRef name = op->getName().getStringRef();
   if (name == "torch.operator")
@@ -52,7 +51,7 @@ static const TorchOp *findTorchOp(Operation *op) {
 
 bool attn::raise::isTorchAttention(Operation *op) { return findTorchOp(op); }
 
-/// Maps of (batch…, row, column), heads grouped where K or V has fewer.
+/// Maps of (batch…, row, column), with grouped heads where K or V has fewer.
 static LogicalResult setTorchMaps(Operation *op, ForeignAttention &a) {
   auto getShape = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
   MLIRContext *ctx = op->getContext();
@@ -143,7 +142,7 @@ static RankedTensorType getTensorType(Type type) {
   return elementType ? RankedTensorType::get(shape, elementType) : RankedTensorType();
 }
 
-/// The value of torch.constant.NAME; null where `value` is no constant of the torch dialect.
+/// The value of torch.constant.NAME; null where `value` is not a constant of the torch dialect.
 static Attribute getTorchConstant(Value value) {
   Operation *op = value.getDefiningOp();
   return op && op->getName().getStringRef().starts_with("torch.constant.") ? getForeignAttribute(op, "value")
@@ -155,7 +154,7 @@ static bool isNone(Value value) {
   return op && op->getName().getStringRef() == "torch.constant.none";
 }
 
-/// Outputs beside the first: the log-sum-exp, of (batch…, query), may be read; nothing has the others.
+/// The only additional output that may have uses is the log-sum-exp, (batch…, query).
 static LogicalResult checkResults(Operation *op, const TorchOp &row, ForeignAttention &a) {
   for (OpResult result : op->getResults().drop_front()) {
     if (result.use_empty())

@@ -1,4 +1,4 @@
-//===- IterationSpace.cpp - dimensions that indices are sums of -----------===//
+//===- IterationSpace.cpp - dimensions whose sums are indices -------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -44,7 +44,7 @@ LinearIndex attn::raise::add(const LinearIndex &lhs, const LinearIndex &rhs) {
   return sum;
 }
 
-/// Modulo 2^64, as arith does.
+/// Modulo 2^64, as in arith.
 static int64_t wrap(uint64_t lhs, uint64_t rhs) { return int64_t(lhs * rhs); }
 
 LinearIndex attn::raise::multiply(const LinearIndex &index, int64_t factor) {
@@ -81,14 +81,14 @@ LinearIndex IterationSpace::getLoop(const void *owner, unsigned number, int64_t 
 }
 
 void IterationSpace::cut(unsigned dim, int64_t innerSize) {
-  if (stale) // another path through the same loop has asked for it
+  if (stale) // another path through the same loop has requested it
     return;
   auto [loop, part] = owners[dim];
   SmallVector<int64_t> &inner = innerSizes[loop];
   if (part > 0)
     inner[part - 1] /= innerSize;
   inner.insert(inner.begin() + part, innerSize);
-  // Of part `part`, the inner part stands behind it: its outer part keeps the position.
+  // The inner part is inserted after part `part`: its outer part keeps the position.
   stale = true;
 }
 
@@ -127,7 +127,7 @@ std::optional<int64_t> IterationSpace::getLast(const LinearIndex &index) const {
 
 FailureOr<SmallVector<LinearIndex>> IterationSpace::delinearize(const LinearIndex &index, ArrayRef<int64_t> shape) {
   SmallVector<LinearIndex> parts(shape.size());
-  SmallVector<unsigned> wide; // those with more than one index
+  SmallVector<unsigned> wide; // those of size above 1
   for (auto [i, size] : llvm::enumerate(shape))
     if (size != 1)
       wide.push_back(i);
@@ -167,7 +167,7 @@ FailureOr<SmallVector<LinearIndex>> IterationSpace::delinearize(const LinearInde
     }
     parts[wide[k]].terms.push_back({dim, coefficient / strides[k]});
   }
-  // No part may reach into the next one.
+  // No part may extend into the next one.
   for (unsigned k = 1; k < wide.size(); ++k) {
     std::optional<int64_t> last = getLast(parts[wide[k]]);
     if (!last || *last >= shape[wide[k]])
@@ -181,7 +181,7 @@ FailureOr<LinearIndex> IterationSpace::linearize(ArrayRef<LinearIndex> indices, 
   int64_t stride = 1;
   for (auto [index, size] : llvm::reverse(llvm::zip(indices, shape))) {
     if (index == LinearIndex()) {
-      // A dimension of size 1, whatever the stride.
+      // A dimension of size 1, with any stride.
       if (size == 1)
         continue;
     } else if (ShapedType::isDynamic(stride))

@@ -1,7 +1,7 @@
 //===- LowerTosa.cpp - attn-lower-tosa ------------------------------------===//
 //
-// Before: functions with TOSA ops. After: linalg, arith and tensor, by upstream's
-// passes, in which attn-raise finds attention. Other functions stay untouched.
+// Before: functions with TOSA ops. After: linalg, arith and tensor, by upstream's passes, in which attn-raise finds
+// attention. Other functions are unchanged.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -186,7 +186,7 @@ LogicalResult attn::raise::buildMaskMod(RewriterBase &rewriter, Location loc, Ma
     if (failed(condition))
       return ctx.fail("expected a mask that depends on batch, head, query and key only");
     Value holds = *condition;
-    if (!holds.getType().isInteger(1)) // a float of a constant mask
+    if (!holds.getType().isInteger(1)) // a float from a constant mask
       holds = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ, holds,
                                     createFloatConstant(rewriter, loc, holds.getType(), 0));
     else if (!predicate.keepIf)

@@ -15,10 +15,10 @@ struct MaskOperands {
   View mask; // null: none
   CausalAlignmentAttr causal;
   WindowAttr window;
-  llvm::SmallVector<Predicate> predicates; // what is left for mask_mod: of positions, or a second mask
+  llvm::SmallVector<Predicate> predicates; // the rest, for mask_mod: of positions, or a second mask
 };
 
-/// A constant triangle or band becomes `causal` and `window`, another tensor of booleans the mask.
+/// Turns a constant triangle or band into `causal` and `window`, and another boolean tensor into the mask.
 mlir::FailureOr<MaskOperands> createMaskOperands(mlir::RewriterBase &rewriter, mlir::Location loc, MatchContext &ctx,
                                                  const Domain &domain, const Attention &attention);
 
@@ -27,7 +27,7 @@ mlir::LogicalResult buildMaskMod(mlir::RewriterBase &rewriter, mlir::Location lo
                                  const Domain &domain, llvm::ArrayRef<Predicate> predicates, mlir::Type type,
                                  MaskOp op);
 
-/// A tensor of the type of `empty` from the elements of `input`, one by one.
+/// Applies `function` to each element of `input`; the result has the type of `empty`.
 mlir::Value mapElements(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input, mlir::Value empty,
                         llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value)> function);
 

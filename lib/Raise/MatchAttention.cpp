@@ -1,7 +1,7 @@
-//===- MatchAttention.cpp - an attention from its result backwards --------===//
+//===- MatchAttention.cpp - matches an attention backwards from its result -===//
 //
-// result = P V, or (e V) / l: the product of weights and values in any order of
-// operands and dimensions, then softmax, then scores.
+// result = P V, or (e V) / l: the product of weights and values, with operands and dimensions in any order, then
+// softmax, then scores.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace attn::raise;
 
-/// The product in front of a division, and what it is divided by; null where nothing is.
+/// The dividend and the divisor of a division; the divisor is null without one.
 static std::pair<ExprRef, ExprRef> peelDivision(Elements &elements, ExprRef result) {
   ExprRef expr = elements.expand(elements.stripCasts(result));
   if (expr->isOp<arith::DivFOp>())
@@ -56,7 +56,7 @@ FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result
         return ctx.fail("expected queries, keys and values that are tensors of floats, no wider than the result's");
       return found;
     }
-    // The operand that came further has more to say.
+    // The operand that matched further has the better reason.
     if (reason.empty() || succeeded(scores))
       reason = ctx.reason;
   }

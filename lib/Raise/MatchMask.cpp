@@ -1,9 +1,8 @@
-//===- MatchMask.cpp - which constants remove keys ------------------------===//
+//===- MatchMask.cpp - constants that remove keys -------------------------===//
 //
-// A select of -inf, or an addition of it, is a mask. One of a large finite constant
-// is one only where each row keeps a key: a row without gives the mean of V there,
-// and zeros in attn. The proof goes over a witness: a key, first, last or that of
-// the query's own position, for which the condition holds in each row.
+// A select of -inf, or an addition of it, is a mask. With a large finite constant it is one only if each row keeps a
+// key: a row without keys gives the mean of V there, but zeros in attn. The proof uses a witness: a key (the first, the
+// last, or that of the query's own position) for which the condition holds in each row.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,11 +17,11 @@
 using namespace mlir;
 using namespace attn::raise;
 
-/// From here on a constant is taken for -inf: finfo.min of f32 and bf16, JAX's 0.7 of it.
+/// Constants up to this one count as -inf: finfo.min of f32 and bf16, JAX's 0.7 of it.
 static constexpr double kFiniteMask = -1e30;
-/// The same where the weights are set to 0 as well: then a row without a key gives zeros whatever the constant is.
+/// The same where the weights are set to 0 too: a row without keys then gives zeros for any constant.
 static constexpr double kGatedMask = -1e9;
-/// Scores of 16 bits: finfo.min of f16.
+/// For 16-bit scores: finfo.min of f16.
 static constexpr double kFiniteMaskF16 = -65504;
 
 //===----------------------------------------------------------------------===//
@@ -103,19 +102,19 @@ std::optional<Choice> attn::raise::matchChoice(Elements &elements, ExprRef expr)
 
 namespace {
 
-/// What an integer expression is for all positions: a sum of dimensions, and its bounds.
+/// The values of an integer expression over all positions: a sum of dimensions, and its bounds.
 struct Integer {
   LinearIndex index;
   int64_t lower, upper; // inclusive
 };
 
-/// Decides conditions of positions for one key of each row.
+/// Decides conditions on positions for one key of each row.
 class WitnessProof {
 public:
   WitnessProof(MatchContext &ctx, const LinearIndex &key, const LinearIndex &witness)
       : elements(ctx.elements), space(ctx.elements.getSpace()), key(key), witness(witness) {}
 
-  /// The truth of a condition, where it is the same in each row.
+  /// The value of a condition, if it is the same in each row.
   std::optional<bool> decide(ExprRef expr) {
     expr = elements.expand(expr);
     if (std::optional<double> constant = expr->getConstant())
@@ -162,7 +161,7 @@ private:
     }
   }
 
-  /// The bounds of `index` over all of its dimensions; none above where one is dynamic.
+  /// The bounds of `index` over all of its dimensions; no upper bound where one is dynamic.
   std::optional<Integer> getInteger(LinearIndex index) {
     Integer integer = {index, index.constant, index.constant};
     for (auto [dim, coefficient] : index.terms) {
@@ -218,7 +217,7 @@ private:
   const LinearIndex &key, &witness;
 };
 
-/// What a constant tensor, an element of which is `expr`, has at each position: true where a key is kept.
+/// The elements of the constant tensor of `expr` as booleans: true where a key is kept.
 std::optional<SmallVector<bool>> getKept(ExprRef expr, bool keepIf) {
   DenseElementsAttr values;
   if (!expr->isElement() || !matchPattern(expr->value, m_Constant(&values)))
@@ -249,7 +248,7 @@ bool keepsAKeyEverywhere(ExprRef expr, bool keepIf, const LinearIndex &key) {
   return llvm::all_of(hasKey, [](bool has) { return has; });
 }
 
-/// Collects the dimensions that positions in `expr` are sums of.
+/// Collects the dimensions whose sums are positions in `expr`.
 void collectPositions(Elements &elements, ExprRef expr, SmallVectorImpl<unsigned> &dims) {
   expr = elements.expand(expr);
   if (expr->kind == Expr::Kind::Position)
@@ -268,7 +267,7 @@ bool attn::raise::keepsAKeyInEachRow(MatchContext &ctx, const Predicate &predica
   std::optional<int64_t> keys = ctx.elements.getSpace().getExtent(key);
   if (!keys || *keys == 0)
     return false;
-  // With no keys at all there is no row that another constant could fill.
+  // Without any key there is no row for which a finite constant differs.
   SmallVector<LinearIndex> witnesses = {LinearIndex()};
   if (!ShapedType::isDynamic(*keys)) {
     witnesses.emplace_back();

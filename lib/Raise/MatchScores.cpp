@@ -1,8 +1,7 @@
-//===- MatchScores.cpp - what is done to the scores -----------------------===//
+//===- MatchScores.cpp - functions on the scores --------------------------===//
 //
-// Peels the scores from the outside in, in reverse order of attn.sdpa's formula:
-// masks, bias, softcap, then a scale at the product. What is left between becomes
-// one function of the score, attn.modify: no op that is not known stops a match.
+// Peels the scores from the outside in, in the reverse order of attn.sdpa's formula: masks, bias, softcap, then a scale
+// at the product. The rest in between becomes one function of the score, attn.modify, so no unknown op stops a match.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +27,7 @@ public:
       : ctx(ctx), elements(ctx.elements), attention(attention), scores(attention.scores) {}
 
   LogicalResult peel(ExprRef expr) {
-    // Of a softmax in powers of 2, ln 2: it commutes with masks and with other factors.
+    // For a softmax in powers of 2, ln 2: it commutes with masks and with other factors.
     double factor = scores.scale;
     scores.scale = 1;
     while (ExprRef inner = peelMaskOrBias(expr))
@@ -60,7 +59,7 @@ public:
   }
 
 private:
-  /// Of a binary op, the operand that has the product and the other one; nulls where both have it.
+  /// The operands of a binary op, first the one that contains the product; nulls where both do.
   std::pair<ExprRef, ExprRef> split(ExprRef expr) {
     bool isLeft = contains(expr->operands[0]);
     if (isLeft && contains(expr->operands[1]))
@@ -68,7 +67,7 @@ private:
     return {expr->operands[isLeft ? 0 : 1], expr->operands[isLeft ? 1 : 0]};
   }
 
-  /// What is below the outermost mask or bias; null where there is none.
+  /// The expression inside of the outermost mask or bias; null where there is none.
   ExprRef peelMaskOrBias(ExprRef unexpanded) {
     ExprRef expr = elements.expand(elements.stripCasts(unexpanded));
     if (expr->isOp<arith::SelectOp>()) {
@@ -86,7 +85,7 @@ private:
     return peelAddition(elements.stripCasts(added)) ? inner : nullptr;
   }
 
-  /// Masks commute with a bias that stands outside of them where they put -inf.
+  /// Masks commute with an outer bias if they use -inf.
   bool canMask(double removed) { return !scores.bias || removed == -HUGE_VAL; }
 
   bool peelAddition(ExprRef added) {
@@ -110,7 +109,7 @@ private:
         return true;
       scores = before;
     }
-    // A tensor is a bias, one that is calculated as well; but what depends on positions is calculated in the kernel.
+    // Any tensor can be a bias, even a computed one; but values that depend on positions are computed in the kernel.
     return !scores.bias && added->isElement() && !hasPosition(seen) && setBias(added);
   }
 
@@ -127,7 +126,7 @@ private:
     return true;
   }
 
-  /// The other value of a constant tensor that holds 0 and one more.
+  /// The nonzero value of a constant tensor that has 0 and one other value.
   std::optional<double> getMaskValue(ExprRef expr) {
     DenseElementsAttr values;
     if (!expr->isElement() || !matchPattern(expr->value, m_Constant(&values)) ||
@@ -162,7 +161,7 @@ private:
     if (quotient->operands.size() != 2 || !split(quotient).first)
       return nullptr;
     std::optional<double> divisor = elements.stripCasts(split(quotient).second)->getConstant();
-    // Written as a product, the reciprocal is rounded.
+    // As a product, the reciprocal is rounded.
     constexpr double kTolerance = 1e-6;
     bool isQuotient = divisor && quotient->isOp<arith::DivFOp>() && contains(quotient->operands[0]) && *divisor == *cap;
     bool isProduct = divisor && quotient->isOp<arith::MulFOp>() && std::abs(*divisor * *cap - 1) < kTolerance;
@@ -172,7 +171,7 @@ private:
     return split(quotient).first;
   }
 
-  /// True where nothing but factors is left; else the scale is not valid.
+  /// True where only factors are left; otherwise the scale is not valid.
   bool peelScales(ExprRef unexpanded) {
     ExprRef expr = elements.expand(elements.stripCasts(unexpanded));
     if (expr == scores.product)
@@ -201,7 +200,7 @@ private:
     return true;
   }
 
-  /// What attn.modify may hold (C10): ops on scalars of arith and math, and reads of tensors.
+  /// Checks the ops that attn.modify may contain (C10): scalar ops of arith and math, and reads of tensors.
   LogicalResult checkPure(ExprRef unexpanded) {
     ExprRef expr = elements.expand(unexpanded);
     if (expr == scores.product || expr->kind != Expr::Kind::Op || !visited.insert(expr).second)
@@ -224,7 +223,7 @@ private:
   llvm::DenseSet<ExprRef> visited;
 };
 
-/// The products of which one may be that of Q and K: sums that depend on the key, nearest first.
+/// Collects candidates for the product of Q and K: sums that depend on the key, nearest first.
 void collectProducts(Elements &elements, ExprRef expr, const LinearIndex &key, llvm::DenseSet<ExprRef> &visited,
                      SmallVectorImpl<ExprRef> &products) {
   expr = elements.expand(expr);
@@ -236,7 +235,7 @@ void collectProducts(Elements &elements, ExprRef expr, const LinearIndex &key, l
     collectProducts(elements, operand, key, visited, products);
 }
 
-/// Q and K without factors, which commute with the product: sqrt(scale) each in PyTorch, the scale on Q elsewhere.
+/// Removes factors of Q and K, which commute with the product: sqrt(scale) each in PyTorch, the scale on Q elsewhere.
 ExprRef peelFactors(Elements &elements, ExprRef expr, double &scale) {
   while (true) {
     ExprRef seen = elements.expand(elements.stripCasts(expr));
@@ -270,7 +269,7 @@ LogicalResult attn::raise::matchScores(MatchContext &ctx, ExprRef expr, Attentio
   for (ExprRef product : products) {
     std::optional<Elements::Contraction> contraction = elements.matchContraction(product);
     bool isLeft = elements.dependsOn(contraction->lhs, attention.keyIndex);
-    // Of one key, either factor may be the query.
+    // With one key, either factor may be the query.
     if (!attention.keyIndex.isConstant() && isLeft == elements.dependsOn(contraction->rhs, attention.keyIndex))
       continue;
     Attention found = attention;

@@ -1,8 +1,7 @@
 //===- MatchSoftmax.cpp - softmax in every spelling -----------------------===//
 //
-// weights = e / l with e = exp(s - m) and l the sum of the same e over the keys,
-// however many ops that are. Guards against rows that keep nothing are looked
-// through: attn gives zeros there.
+// weights = e / l with e = exp(s - m) and l the sum of the same e over the keys, in any number of ops. Looks through
+// guards against rows that keep no key: attn gives zeros there.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +38,7 @@ public:
   }
 
 private:
-  /// What selects choose beside zeros, and what booleans are multiplied with.
+  /// Looks through selects with 0 and products with booleans.
   ExprRef peelZeros(ExprRef weights) {
     while (true) {
       weights = elements.stripCasts(weights);
@@ -68,7 +67,7 @@ private:
     }
   }
 
-  /// The boolean that is 0.0 or 1.0 here; null for others.
+  /// The boolean whose value is 0.0 or 1.0 here; null for other expressions.
   ExprRef getBoolean(ExprRef expr) {
     expr = elements.expand(elements.stripCasts(expr));
     return expr->isOp<arith::UIToFPOp>() && expr->operands[0]->type.isInteger(1) ? expr->operands[0] : nullptr;
@@ -81,12 +80,12 @@ private:
     else if (ExprRef negated = getNegated(expr))
       addZero(negated, !zeroIfTrue);
     else if (ExprRef each = getReduced(expr, zeroIfTrue); each && !getComparison(elements.expand(each)))
-      attention.gates.push_back({each, !zeroIfTrue}); // of the row: where none, or all, of the keys are so
+      attention.gates.push_back({each, !zeroIfTrue}); // for the row: where none, or all, of its keys satisfy it
     else
       rowGuards.push_back({expr, zeroIfTrue});
   }
 
-  /// What `condition` says that all keys of a row are; where `isEmpty` is false, one of them.
+  /// The condition that `condition` requires of all keys of a row; of one of them where `isEmpty` is false.
   ExprRef getReduced(ExprRef condition, bool isEmpty) {
     return elements.matchReduction(condition, isEmpty ? Reduction::And : Reduction::Or, key);
   }
@@ -104,7 +103,7 @@ private:
     return cast<arith::CmpFOp>(expr->op).getPredicate();
   }
 
-  /// `condition` is `value != value`, or where `isNaN` is false `value == value`.
+  /// `condition` is `value != value`, or `value == value` where `isNaN` is false.
   bool testsNaN(ExprRef condition, bool isNaN, ExprRef value) {
     std::optional<CmpFPredicate> predicate = getComparison(condition);
     if (!predicate || !elements.areEqual(condition->operands[0], condition->operands[1]) ||
@@ -114,7 +113,7 @@ private:
                  : *predicate == CmpFPredicate::OEQ || *predicate == CmpFPredicate::ORD;
   }
 
-  /// The operand of `not x`; null for others.
+  /// The operand of `not x`; null for other expressions.
   ExprRef getNegated(ExprRef expr) {
     if (!expr->isOp<arith::XOrIOp>())
       return nullptr;
@@ -124,12 +123,12 @@ private:
     return nullptr;
   }
 
-  /// `condition` is true where all scores of the row are -inf; where `isEmpty` is false, where one is not.
+  /// `condition` is true where all scores of the row are -inf; where `isEmpty` is false, if one is not.
   bool testsEmptyRow(ExprRef condition, bool isEmpty, ExprRef scores) {
     condition = elements.expand(condition);
     if (ExprRef negated = getNegated(condition))
       return testsEmptyRow(negated, !isEmpty, scores);
-    if (getComparison(condition)) // of the maximum
+    if (getComparison(condition)) // compares the maximum with -inf
       return testsRemoved(condition, isEmpty, [&](ExprRef value) {
         ExprRef maximum = elements.matchReduction(elements.stripCasts(value), Reduction::Maximum, key);
         return maximum && elements.areEqual(maximum, scores);
@@ -139,7 +138,7 @@ private:
                                 [&](ExprRef value) { return elements.areEqual(value, scores); });
   }
 
-  /// `condition` is `value == -inf`, or where `isRemoved` is false `value != -inf`.
+  /// `condition` is `value == -inf`, or `value != -inf` where `isRemoved` is false.
   bool testsRemoved(ExprRef condition, bool isRemoved, llvm::function_ref<bool(ExprRef)> isValue) {
     if (ExprRef negated = getNegated(condition))
       return testsRemoved(negated, !isRemoved, isValue);
@@ -151,7 +150,7 @@ private:
                      : *predicate == ONE || *predicate == UNE || *predicate == OGT || *predicate == UGT;
   }
 
-  /// `expr` as a quotient; its own denominator where `denominator` is null.
+  /// Matches `expr` as a quotient, with its own denominator where `denominator` is null.
   FailureOr<ExprRef> matchQuotient(ExprRef weights, ExprRef denominator) {
     ExprRef expr = elements.expand(weights);
     if (expr->isElement() && expr->value.getDefiningOp<linalg::SoftmaxOp>())
@@ -176,7 +175,7 @@ private:
     return matchSum(exponential, elements.expand(elements.stripCasts(denominator)));
   }
 
-  /// The scores of `exponential`, where `denominator` is the sum of it over the keys, and of a sink's.
+  /// The scores of `exponential`, if `denominator` is its sum over the keys, plus that of a sink.
   FailureOr<ExprRef> matchSum(ExprRef exponential, ExprRef denominator) {
     if (ExprRef summand = elements.matchReduction(denominator, Reduction::Sum, key)) {
       if (!isSummand(summand, exponential))
@@ -217,7 +216,7 @@ private:
     return elements.areEqual(peeled, exponential);
   }
 
-  /// exp(s - t), where `term`, one more exponential of the row's sum, is exp(sink - t).
+  /// exp(s - t), where `term`, an additional exponential in the row's sum, is exp(sink - t).
   FailureOr<ExprRef> matchSink(ExprRef exponential, ExprRef term) {
     StringRef expected =
         "expected a denominator whose one more term is the exponential of a score less the same "
@@ -244,7 +243,7 @@ private:
     return checkMaximum(scores);
   }
 
-  /// exp(s - t - log(sum(exp(s - t)))), as logsumexp and log_softmax give it.
+  /// exp(s - t - log(sum(exp(s - t)))), the form of logsumexp and log_softmax.
   FailureOr<ExprRef> matchLogSum(ExprRef expr) {
     StringRef expected = "expected weights that are exponentials divided by their sum, found no division by a sum; "
                          "divide the weights, or the "
@@ -258,7 +257,7 @@ private:
       if (!logarithm->isOp<math::LogOp>())
         continue;
       ExprRef sum = elements.expand(elements.stripCasts(logarithm->operands[0]));
-      if (sum->isOp<math::AbsFOp>()) // of a sum of exponentials
+      if (sum->isOp<math::AbsFOp>()) // abs of a sum of exponentials
         sum = sum->operands[0];
       ExprRef summand = elements.matchReduction(elements.stripCasts(sum), Reduction::Sum, key);
       summand = summand ? elements.expand(peelZeros(summand)) : nullptr;
@@ -274,7 +273,7 @@ private:
     return ctx.fail(expected);
   }
 
-  /// `expr` without what is subtracted from it and constant along the keys, which is added to `shifts`.
+  /// Removes terms that are subtracted from `expr` and constant along the keys; adds them to `shifts`.
   ExprRef collectShifts(ExprRef expr, SmallVectorImpl<ExprRef> &shifts) {
     expr = elements.stripCasts(expr);
     ExprRef seen = elements.expand(expr);
@@ -320,7 +319,7 @@ private:
     return elements.get(op.getInput(), expr->indices);
   }
 
-  /// exp(s - m), or exp2 of that in which s is in powers of 2.
+  /// exp(s - m), or exp2 of it with s in powers of 2.
   FailureOr<ExprRef> matchExponential(ExprRef expr) {
     bool isBase2 = expr->isOp<math::Exp2Op>();
     if (!isBase2 && !expr->isOp<math::ExpOp>())
@@ -342,7 +341,7 @@ private:
     return scores;
   }
 
-  /// `expr` without what is constant along the keys: softmax does not change under a shift.
+  /// Removes terms that are constant along the keys from `expr`: softmax is invariant under a shift.
   ExprRef peelShift(ExprRef expr) {
     ExprRef seen = elements.expand(expr);
     if (seen->isOp<arith::SubFOp>() && !elements.dependsOn(seen->operands[1], key) &&
@@ -364,7 +363,7 @@ private:
     return expr;
   }
 
-  /// True where `shift` is calculated from the maximum of `scores` over the keys.
+  /// True where `shift` is computed from the maximum of `scores` over the keys.
   bool isShiftByMaximum(ExprRef shift, ExprRef scores) {
     shift = elements.expand(shift);
     if (ExprRef each = elements.matchReduction(shift, Reduction::Maximum, key))

@@ -33,7 +33,7 @@ ExprRef attn::raise::findOperand(Elements &elements, ExprRef expr, Type type) {
 
 namespace {
 
-/// Builds one tensor, with a dimension for each that the expression depends on.
+/// Builds one tensor, with a dimension for each one that the expression depends on.
 class TensorBuilder {
 public:
   TensorBuilder(RewriterBase &rewriter, Location loc, Elements &elements)
@@ -42,7 +42,7 @@ public:
   FailureOr<ExprRef> build(ExprRef expr, ArrayRef<unsigned> first) {
     dims.insert_range(first);
     collect(expr);
-    // In the order in which the tensor with most of them has them.
+    // In the order of the tensor that has most of the dimensions.
     for (ExprRef &leaf : leaves)
       if (countTerms(leaf) > countTerms(leaves.front()))
         std::swap(leaves.front(), leaf);
@@ -159,7 +159,7 @@ FailureOr<ExprRef> attn::raise::createTensor(RewriterBase &rewriter, Location lo
   return TensorBuilder(rewriter, loc, elements).build(expr, dims);
 }
 
-/// True where the indices of a tensor's element run through all of it.
+/// True where the indices of an element cover its whole tensor.
 static bool isWhole(const IterationSpace &space, ExprRef element) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(element->value.getType()).getShape();
   return llvm::all_of(llvm::zip(element->indices, shape), [&](auto pair) {

@@ -1,8 +1,7 @@
 //===- Raise.cpp - attn-raise ---------------------------------------------===//
 //
-// For each product of two matrices behind something that looks like a softmax:
-// match, build the chain, replace. Before: linalg on tensors. After: the chain, or
-// the ops untouched and a missed remark with the step that did not match.
+// For each matrix product that follows a likely softmax: match, build the chain, replace. Before: linalg on tensors.
+// After: the chain, or the unchanged ops and a missed remark with the step that did not match.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,17 +30,17 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::raise;
 
-/// How often a match may start again because a reshape has cut a dimension.
+/// Most restarts of a match because a reshape has split a dimension.
 static constexpr unsigned kMaxCuts = 32;
-/// How many ops behind the second product may belong to the attention: views, a cast, a division.
+/// Most ops after the second product that may belong to the attention: views, a cast, a division.
 static constexpr unsigned kMaxTail = 8;
-/// How many ops between an exponential and its sum: where it is set to 0, casts, views.
+/// Most ops between an exponential and its sum: selects of 0, casts, views.
 static constexpr unsigned kMaxBehind = 6;
-/// How many ops between two products are looked at for a softmax.
+/// Most ops between two products that are searched for a softmax.
 static constexpr unsigned kMaxBetween = 256;
 
 //===----------------------------------------------------------------------===//
-// What is worth a match
+// Candidates for a match
 //===----------------------------------------------------------------------===//
 
 static bool isReduction(Operation *op) {
@@ -49,7 +48,7 @@ static bool isReduction(Operation *op) {
   return linalgOp && linalgOp.hasPureTensorSemantics() && linalgOp.getNumReductionLoops() > 0;
 }
 
-/// A sum of products, of two inputs.
+/// A sum of products of two inputs.
 static bool isContraction(Operation *op) {
   if (!isReduction(op))
     return false;
@@ -75,15 +74,15 @@ static bool isView(Operation *op) {
   return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ReshapeOp>(op);
 }
 
-/// What may stand between an exponential and its sum: casts, masks, factors. A sigmoid divides, so that a sum behind
-/// it, as of a normalisation, is none of exponentials.
+/// Ops allowed between an exponential and its sum: casts, masks, factors. A sigmoid divides, so a later sum, such as
+/// that of a normalisation, is not one of exponentials.
 static bool keepsExponential(Operation *op) {
   return isa<arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::MulFOp, arith::AddFOp>(op);
 }
 
 static bool isResultSummed(Value result, unsigned depth);
 
-/// True where `value`, in the region of a linalg op, goes into a sum as it is or by ops that keep exponentials.
+/// True where `value`, in the region of a linalg op, is summed directly or through ops that keep exponentials.
 static bool isElementSummed(Value value, linalg::LinalgOp op, unsigned depth) {
   llvm::SmallSetVector<Value, 8> values;
   values.insert(value);
@@ -100,7 +99,7 @@ static bool isElementSummed(Value value, linalg::LinalgOp op, unsigned depth) {
   return false;
 }
 
-/// The same of a tensor, by at most `depth` ops.
+/// The same for a tensor, through at most `depth` ops.
 static bool isResultSummed(Value result, unsigned depth) {
   return depth > 0 && llvm::any_of(result.getUses(), [&](OpOperand &use) {
            Operation *user = use.getOwner();
@@ -112,7 +111,7 @@ static bool isResultSummed(Value result, unsigned depth) {
          });
 }
 
-/// True of ops whose exponentials are summed: each softmax has one.
+/// True for ops whose exponentials are summed: each softmax has one.
 static bool hasSummedExponential(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || !linalgOp.hasPureTensorSemantics())
@@ -122,11 +121,11 @@ static bool hasSummedExponential(Operation *op) {
   });
 }
 
-/// Attention that stands already: what is in front of it is none of what is behind.
+/// An existing attention: the ops before it do not belong to one after it.
 static bool isAttention(Operation *op) { return isa<ApplyOp, SdpaOp>(op); }
 
-/// True where exponentials that are summed stand between a product and `contraction`: all softmaxes do, and gated
-/// activations, also with a normalisation behind them, do not.
+/// True where summed exponentials are between a product and `contraction`. This holds for every softmax, but not for
+/// gated activations, even if a normalisation follows them.
 static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
   llvm::SmallSetVector<Operation *, 16> ops;
   auto push = [&](Operation *op) {
@@ -148,7 +147,7 @@ static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
   return isSoftmax && isOfProduct;
 }
 
-/// The results that may be the attention's: of `contraction`, and of views, casts and divisions of it alone.
+/// Candidates for the result of the attention: `contraction`, and views, casts and divisions of only it.
 static SmallVector<Value> collectTail(linalg::LinalgOp contraction) {
   SmallVector<Value> tail = {contraction->getResult(0)};
   while (tail.size() < kMaxTail && tail.back().hasOneUse()) {
@@ -167,7 +166,7 @@ static SmallVector<Value> collectTail(linalg::LinalgOp contraction) {
 // Match and replace
 //===----------------------------------------------------------------------===//
 
-/// True where `value` is read by more than `contraction`, through elementwise ops and views as well.
+/// True where `value` has uses other than `contraction`, possibly through elementwise ops and views.
 static bool hasOtherUses(Value value, Operation *contraction) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (user == contraction)
@@ -179,7 +178,7 @@ static bool hasOtherUses(Value value, Operation *contraction) {
   });
 }
 
-/// Erases what a failed attempt has built between `before` and `op`.
+/// Erases the ops that a failed attempt has built between `before` and `op`.
 static void eraseBuilt(RewriterBase &rewriter, Operation *before, Operation *op) {
   while (op->getPrevNode() != before)
     rewriter.eraseOp(op->getPrevNode());
@@ -218,7 +217,7 @@ FailureOr<ApplyOp> attn::raiseAttention(RewriterBase &rewriter, linalg::LinalgOp
     reason->clear();
   if (!isContraction(contraction) || contraction->use_empty() || !looksLikeSoftmax(contraction))
     return failure();
-  // With as much as possible of what follows; the reason is that of the product alone.
+  // Includes as many of the following ops as possible; the reported reason is that of the product alone.
   SmallVector<Value> tail = collectTail(contraction);
   for (Value result : llvm::reverse(tail)) {
     IterationSpace space;
@@ -256,7 +255,7 @@ SmallVector<ApplyOp> attn::raiseAllAttention(RewriterBase &rewriter, Operation *
       report(contraction, reason);
     }
   }
-  // What the chains replace is pure and unused.
+  // The replaced ops are pure and unused.
   if (!raised.empty())
     (void)runRegionDCE(rewriter, root->getRegions());
   return raised;

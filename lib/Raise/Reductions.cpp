@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace attn::raise;
 
-/// True for what a reduction must start with.
+/// True for the initial value of a reduction.
 static bool isNeutral(ExprRef init, Reduction kind) {
   std::optional<double> value = init->getConstant();
   if (!value)
@@ -28,7 +28,7 @@ static bool isNeutral(ExprRef init, Reduction kind) {
   llvm_unreachable("covered switch");
 }
 
-/// The operand of `op` that is not `accumulator`; null where there is no such pair.
+/// The operand of `op` that is not `accumulator`; null if `op` does not combine it with one.
 static Value getOther(Operation *op, Value accumulator) {
   if (op->getNumOperands() != 2)
     return {};
@@ -42,7 +42,7 @@ Value Elements::getCombined(linalg::LinalgOp op, unsigned result, Reduction kind
   Value accumulator = op.getRegionOutputArgs()[result];
   if (!combiner || combiner->getBlock() != op.getBlock())
     return {};
-  // max as `a > b ? a : b`, as PyTorch's importer writes it beside an index.
+  // max as `a > b ? a : b`, as PyTorch's importer writes it with an index.
   if (auto select = dyn_cast<arith::SelectOp>(combiner); select && kind == Reduction::Maximum) {
     auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
     using enum arith::CmpFPredicate;
@@ -61,7 +61,7 @@ Value Elements::getCombined(linalg::LinalgOp op, unsigned result, Reduction kind
   return fits ? getOther(combiner, accumulator) : Value();
 }
 
-/// True where `value` of a body needs what the reduction has so far.
+/// True where `value` of a body depends on the accumulator.
 static bool readsAccumulator(Value value, linalg::LinalgOp op) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner() == op.getBlock() && llvm::is_contained(op.getRegionOutputArgs(), argument);
@@ -84,7 +84,7 @@ ExprRef Elements::matchReduction(ExprRef expr, Reduction kind, const LinearIndex
   FailureOr<SmallVector<LinearIndex>> loops = getLoops(op, result, expr->indices, &index);
   if (failed(loops))
     return nullptr;
-  // A reduction over loops of one index only is over no keys, unless there is one key.
+  // A reduction over loops of size 1 is not over keys, unless there is one key.
   if (!index.isConstant() && !llvm::is_contained(*loops, index))
     return nullptr;
   return getCombined(op, result, kind, *loops);

@@ -11,17 +11,17 @@
 
 namespace attn::raise {
 
-/// True where `expr` is calculated from the position of the score.
+/// True where `expr` is computed from the position of the score.
 bool hasPosition(Elements &elements, ExprRef expr);
 
-/// Builds expressions in a region of an attn op, in `type` in the place of every float type. Elements of tensors become
-/// reads (tensor.extract), of the last tensor on the way that knows no position.
+/// Builds expressions in a region of an attn op, with `type` for every float type. Elements of tensors become reads
+/// (tensor.extract) of the last tensor on the way that does not depend on a position.
 class ScalarBuilder {
 public:
   ScalarBuilder(mlir::OpBuilder &builder, mlir::Location loc, Elements &elements, const Domain &domain, mlir::Type type)
       : builder(builder), loc(loc), elements(elements), domain(domain), type(type) {}
 
-  /// `value` stands for `expr`, and for what is calculated from it.
+  /// Uses `value` for `expr`, and for expressions computed from it.
   void set(ExprRef expr, mlir::Value value) {
     known = expr;
     values[expr] = value;

@@ -1,4 +1,4 @@
-//===- BackwardBlockSchedule.cpp - gradients that a GPU has kernels for ---===//
+//===- BackwardBlockSchedule.cpp - gradients with GPU kernels -------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// What a sdpa_backward or backward_step has that no block adds up; empty where it has none.
+/// A feature of a sdpa_backward or backward_step that no block supports; empty where there is none.
 template <typename OpTy> static StringRef explain(OpTy op) {
   if (!isa<RankedTensorType>(op.getQuery().getType()))
     return "found memrefs, expected tensors; run attn-memref-to-tensor";

@@ -13,19 +13,19 @@
 using namespace mlir;
 using namespace attn;
 
-/// Accumulators of a register kernel, as for the forward pass.
+/// Most accumulators of a register kernel, as for the forward pass.
 static constexpr int64_t kMaxAccumulators = 128;
 
-/// The smallest tile of any target.
+/// The smallest tile on any target.
 static constexpr int64_t kSmallestRows = 12, kSmallestKeys = 32;
 
-/// Keys of a panel on any target: two vectors of 16 lanes.
+/// Most keys of a panel on any target: two vectors of 16 lanes.
 static constexpr int64_t kMaxPanelKeys = 32;
 
 static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
 
 namespace {
-/// The maps of an op by the names of its operands.
+/// The maps of an op by operand name.
 struct NamedMaps {
   explicit NamedMaps(Operation *op) {
     for (auto [map, spec] : llvm::zip(getMaps(op), getOperandSpecs(op)))
@@ -36,7 +36,7 @@ struct NamedMaps {
 };
 } // namespace
 
-/// The result of `map` that depends on dimension `position`; null for none.
+/// The result of `map` that depends on dimension `position`; null without one.
 static AffineExpr getResultOf(AffineMap map, unsigned position) {
   for (AffineExpr expr : map.getResults())
     if (expr.isFunctionOfDim(position))
@@ -65,8 +65,8 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
   unsigned numBatch = getNumBatchDims(op);
   SmallVector<int64_t> domain = getStaticDomain(op);
   auto getDim = [&](unsigned position) { return getAffineDimExpr(position, op.getContext()); };
-  // A task owns what it adds to: one batch index, and a head of K with those of Q that share it. Packed sequences have
-  // rows of their own.
+  // A task owns the elements that it adds to: one batch index, and a key head with the query heads that share it.
+  // Packed sequences have rows of their own.
   for (unsigned position = getPackedSequences(op) ? 1 : 0; position < numBatch; ++position) {
     bool isHead = position == numBatch - 1;
     for (StringRef name : {"key", "value", "dkey", "dvalue"}) {
@@ -76,7 +76,7 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
         return isHead ? "expected the heads of Q to share those of K, V and their gradients alike"
                       : "expected K and V of each batch index of their own";
     }
-    // Tasks take the keys of a bias that they share in turn.
+    // Tasks with a common bias take its keys in turn.
     if (!hasOwnBias && maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1 &&
         !sharesBiasGradient(op))
       return "expected a bias with keys, or of each batch index and head of its own, where its gradient is asked for, "

@@ -14,20 +14,20 @@
 using namespace mlir;
 using namespace attn;
 
-/// Warps of a block at most: a multiprocessor has four schedulers, each with a few warps.
+/// Most warps of a block: a multiprocessor has four schedulers, each with a few warps.
 static constexpr int64_t kMaxWarps = 16;
 /// Rows and keys of a fragment.
 static constexpr int64_t kFragment = 16;
-/// Tiles of K and V that are copied at a time: more than a multiprocessor can take from memory.
+/// Most tiles of K and V in flight: more than the memory of a multiprocessor can deliver.
 static constexpr int64_t kMaxStages = 16, kMaxBackwardStages = 2;
-/// Columns of a wgmma at most, and its rows.
+/// Most columns of a wgmma, and its rows.
 static constexpr int64_t kMaxWgmmaKeys = 256, kWgmmaRows = 64;
-/// Warps of a kernel of all gradients, two groups.
+/// Warps of a kernel of all gradients: two warpgroups.
 static constexpr int64_t kFusedWarps = 8;
 /// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. A larger tile spills,
 /// and takes minutes to compile.
 static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
-/// Positions in 32 bits, with room to add a few of them.
+/// A position in 32 bits, with room for sums of a few of them.
 static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 
 LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps,
@@ -91,7 +91,7 @@ BlockAttr BlockAttr::withoutProducer(int64_t stages) const {
 int64_t BlockAttr::getSharedBytes(Operation *op) const {
   int64_t bits = getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth();
   if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
-    // Rows of the block, and the tiles of columns, of two operands each.
+    // Rows of the block, and the tiles of columns, each of two operands.
     int64_t widths[] = {getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize)};
     return BlockLayout::getBackward(getBlockRows(), getKeyTile(), widths, widths, bits / 8,
                                     getInstruction().getInfo().readsPanels(), getStages(), getFused())
@@ -103,12 +103,12 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
       .bytes;
 }
 
-/// Rows of K of another type than Q.
+/// True where rows of K have another type than Q.
 static bool convertsRows(Operation *op) {
   return getElementTypeOrSelf(op->getOperand(0).getType()) != getElementTypeOrSelf(op->getOperand(1).getType());
 }
 
-/// What to write instead of these sizes, of which one is no multiple of `multiple` up to the largest.
+/// Suggests other head sizes, where one of these is not a multiple of `multiple` or too large.
 static std::string adviseHeadSizes(Type type, int64_t headSize, int64_t valueSize, int64_t multiple, int64_t largest,
                                    int64_t largestValue) {
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
@@ -184,7 +184,7 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
       return emitError() << "query_tile to be warp_rows times warps, " << getBlockRows()
                          << ", without shared_keys, found " << getQueryTile()
                          << "; write query_tile = " << getBlockRows();
-    // Each group of warps has half of the columns of dQ, which end with a panel, or of its rows.
+    // Each warpgroup has half of the columns of dQ, which end with a panel, or half of its rows.
     int64_t headSize = getStaticSize(op, DimKind::HeadSize);
     bool isHalved = headSize % kFragment == 0 && (headSize <= kWgmmaRows || headSize == 2 * kWgmmaRows);
     if (getFused() && !isHalved)
@@ -208,7 +208,7 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
   if (!getSharedKeys() && getQueryTile() != rows && (ShapedType::isDynamic(queries) || getQueryTile() < queries))
     return emitError() << "query_tile to be warp_rows times warps, " << rows << ", or all query rows, found "
                        << getQueryTile() << "; write query_tile = " << rows;
-  // Slices of a bias or mask have only the rows that exist.
+  // Slices of a bias or mask have only the existing rows.
   if (!getSharedKeys() && queries > 0 && getQueryTile() > queries)
     return emitError() << "query_tile of at most the " << queries << " query rows, found " << getQueryTile()
                        << "; write query_tile = " << queries;

@@ -11,17 +11,17 @@
 using namespace mlir;
 using namespace attn;
 
-/// Larger numbers are nothing that a kernel could want, and products of them must not overflow.
+/// An upper limit for every field: no kernel needs more, and products of fields must not overflow.
 static constexpr int64_t kMaxNumber = int64_t(1) << 24;
-/// Accumulators of a register kernel: four times the most registers that a processor has. What needs more spills, and
-/// takes minutes to compile.
+/// Most accumulators of a register kernel: four times the largest register file. Larger blocks spill, and take minutes
+/// to compile.
 static constexpr int64_t kMaxAccumulators = 128;
-/// Keys of a block of a decode tile, at most: as many segments are read in turn as the read has whose bandwidth is the
-/// ceiling of decode.
+/// Most keys of a block of a decode tile: as many segments are read in turn as in the read that measures the bandwidth
+/// limit of decode.
 static constexpr int64_t kMaxKeyBlock = 4;
 
 //===----------------------------------------------------------------------===//
-// What the kinds share
+// Shared by all kinds
 //===----------------------------------------------------------------------===//
 
 LogicalResult attn::verifyNumbers(EmitError emitError, ArrayRef<NumberField> fields) {
@@ -48,7 +48,7 @@ LogicalResult attn::verifyTiledOp(Operation *op) {
   if (getStaticSize(op, DimKind::ValueSize) == 0)
     return op->emitOpError("cannot be tiled: expected at least one column of V, found none; run "
                            "attn-lower-to-reference on the attn.sdpa");
-  // What the maps of a tile may say, and whole ops may not: there would be no tile for a part of a group.
+  // Maps of a tile may have this form, but those of whole ops may not: a part of a group would have no tile.
   unsigned numBatch = getNumBatchDims(op);
   int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1, groupSize = getGroupSize(op);
   if (!ShapedType::isDynamic(heads) && heads % groupSize != 0)
@@ -181,7 +181,7 @@ LogicalResult PrefillAttr::verifyTarget(Operation *op, Type sum, const TargetInf
   return verifyCPUTarget(op, *this, sum, target);
 }
 
-/// Of a tile instruction: the parts that the element type has.
+/// Verifies the parts of a tile instruction: those of the element type.
 static LogicalResult verifyParts(Operation *op, PrefillAttr schedule) {
   Type type = getElementTypeOrSelf(op->getOperand(0).getType());
   int64_t parts = schedule.getParts(), wanted = getNumParts(type);
@@ -192,7 +192,7 @@ static LogicalResult verifyParts(Operation *op, PrefillAttr schedule) {
          << parts << "; write parts = " << wanted;
 }
 
-/// Q, K and V of a tile in parts.
+/// Verifies the stack for Q, K and V of a tile in parts.
 static LogicalResult verifyPartsStack(Operation *op, PrefillAttr schedule) {
   int64_t bytes = getPartsBytes(op, schedule.getQueryTile(), schedule.getKeyTile(), schedule.getParts());
   if (bytes <= kMaxPrefillStackBytes)
@@ -224,7 +224,7 @@ LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t
                                        {"kv_heads", kvHeads, 1},
                                        {"heads", heads, 0}})))
     return failure();
-  // As many products of rows and keys as lanes are added up together, by halves.
+  // Each sum combines as many products of rows and keys as lanes, by halves.
   if (blockQueries > lanes || !llvm::isPowerOf2_64(blockQueries) || !llvm::isPowerOf2_64(lanes))
     return emitError() << "expected block_queries to be at most the lanes, " << lanes << ", both powers of two, found "
                        << blockQueries << "; write block_queries = 1";
@@ -247,7 +247,7 @@ LogicalResult DecodeAttr::verifyTarget(Operation *op, Type sum, const TargetInfo
 }
 
 LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) const {
-  // A tile of a dynamic number of queries has as many rows as there are, at most query_tile.
+  // With a dynamic number of queries, a tile has only the existing rows, at most query_tile.
   int64_t queries = getStaticSize(op, DimKind::Query);
   if (failed(verifyCPUOp(op, *this, target)) ||
       failed(verifySharedKeys(op, getQueryTile(), "#attn.prefill<…>", /*takesDynamic=*/true)))
@@ -270,6 +270,6 @@ LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) con
            << stringifyInstruction(getInstruction().getValue()) << ", with the heads of a tile a multiple of "
            << TargetInfo::kTileRows << ", found "
            << (ShapedType::isDynamic(queries) ? "a dynamic number" : Twine(rows).str()) << "; write instruction = fma";
-  // Query heads that share a head of K are rows of one decode tile.
+  // Query heads that share a key head are rows of one decode tile.
   return verifyStack(op, *this, rows * getKvHeads(), kMaxDecodeStackBytes);
 }

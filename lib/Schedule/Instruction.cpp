@@ -1,7 +1,7 @@
 //===- Instruction.cpp - the instructions of products ---------------------===//
 //
-// The table of their facts, which op and target can have which instruction, and which
-// one is the fastest.
+// The table of their properties, the rules which op and target can use which instruction, and the choice of the fastest
+// one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -57,8 +57,7 @@ static Type getGradientOfOutput(Operation *op) {
       [](auto backward) { return getElementTypeOrSelf(backward.getDout().getType()); });
 }
 
-/// Pairs of elements of Q's type that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits in it, which
-/// is exact.
+/// True for adjacent pairs of elements of Q's type. Prefill tiles convert 8-bit K and V to it, which is exact.
 static bool haveFormOfPairs(Operation *op, bool sharesKeys) {
   for (unsigned i : {1u, 2u})
     if (Type type = getType(op, i); type != getType(op, 0) && (sharesKeys || !isQuantised(type)))
@@ -67,7 +66,7 @@ static bool haveFormOfPairs(Operation *op, bool sharesKeys) {
   if (hasScoreWeight(op) || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
     return false;
   AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
-  // Gradients of Q and K are also products of pairs along V.
+  // Gradients of Q and K also need products of pairs along V.
   if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
     int64_t valueSize = getStaticSize(op, DimKind::ValueSize);
     AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
@@ -132,7 +131,8 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
     return get(Instruction::Bytes);
   if (!sharesKeys && target.hasTiles() && canMultiplyTiles(op, sharesKeys))
     return get(Instruction::AMX);
-  // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
+  // True where the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of
+  // rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
   bool hasRows = !sharesKeys || getMaps(op)[2].getResults().back() == column;
   if (target.bf16DotRate > 1 && canMultiplyPairs(op, sharesKeys) && hasRows)
@@ -155,7 +155,7 @@ static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
 }
 
 namespace {
-/// Which target has an instruction, and what an op must be for it.
+/// The targets that have an instruction, and the ops that can use it.
 struct Requirement {
   bool (*fits)(Operation *op, ScheduleAttr schedule);
   bool (*isThere)(const TargetInfo &target);

@@ -1,7 +1,7 @@
-//===- ScheduleText.cpp - schedules as their assembly ---------------------===//
+//===- ScheduleText.cpp - schedules as text -------------------------------===//
 //
-// What --schedule, --tuned and the tuner write: an attribute. It may leave fields out
-// if another schedule of the same kind has them.
+// The text of --schedule, --tuned and the tuner: an attribute. It may omit fields that another schedule of the same
+// kind has.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ std::string attn::printSchedule(ScheduleAttr schedule) {
 }
 
 namespace {
-/// `#attn.KIND<NAME = VALUE, …>`, taken apart.
+/// The parts of `#attn.KIND<NAME = VALUE, …>`.
 struct ScheduleText {
   StringRef kind;
   llvm::MapVector<StringRef, StringRef> fields;
@@ -53,7 +53,7 @@ struct ScheduleText {
 };
 } // namespace
 
-/// The attribute of a whole text. Errors of the parser go to `message`.
+/// Parses the attribute of a whole text. Errors of the parser are stored in `message`.
 static Attribute parseText(StringRef text, MLIRContext *context, std::string &message) {
   ScopedDiagnosticHandler handler(context, [&, thread = llvm::get_threadid()](Diagnostic &diagnostic) {
     // Other threads compile other functions.

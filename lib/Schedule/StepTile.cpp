@@ -1,4 +1,4 @@
-//===- StepTile.cpp - whether a step folds one tile of its schedule -------===//
+//===- StepTile.cpp - whether a step is one tile of its schedule ----------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// True for a number that cannot be more than `bound`: a minimum of it and others.
+/// True for a size that is at most `bound`, such as a minimum with it.
 static bool isAtMost(OpFoldResult size, int64_t bound) {
   if (std::optional<int64_t> constant = getConstantIntValue(size))
     return *constant <= bound;
@@ -27,7 +27,7 @@ static bool isAtMost(OpFoldResult size, int64_t bound) {
          });
 }
 
-/// The size of a dimension of the domain that is a slice of an operand; a null one for other operands.
+/// The size of a dimension of the domain, if an operand is a slice; null for other operands.
 static OpFoldResult getSliceSize(OnlineStepOp step, unsigned operand, DimKind kind) {
   AffineExpr dim = getAffineDimExpr(getDomainPosition(step, kind), step.getContext());
   std::optional<unsigned> position = getMaps(step)[operand].getResultPosition(dim);

@@ -1,12 +1,11 @@
 //===- MergeShards.cpp - attention over keys of several devices -----------===//
 //
-// Each device has out, and of its own keys m, the largest score, and ln l. With
-// M the largest m of the devices,
+// Each device has out and, for its own keys, m, the largest score, and ln l. With M the largest m of the devices,
 //
 //   w = l exp(m - M), 0 where m is -inf;  W = sum of w over the devices
 //   out = sum of (w / W) out, 0 where W is 0;  max = M;  log_sum = ln W
 //
-// In lse = m + ln l of one number, a large m would leave no bits for ln l.
+// In a single value lse = m + ln l, a large m would leave no bits for ln l.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +20,7 @@ using namespace mlir;
 using namespace attn;
 using shard::ReductionKind;
 
-/// `local` with max and log_sum in place of what it has of them, and with an output that is not rounded yet.
+/// `local` with max and log_sum instead of its own row results, and with an output that is not rounded yet.
 static SdpaOp createPartial(OpBuilder &b, SdpaOp local, Type accumulation) {
   Location loc = local.getLoc();
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, local.getOutput());
@@ -66,7 +65,7 @@ SmallVector<Value> attn::mergeShards(OpBuilder &b, SdpaOp local, const DeviceGro
     return tensor::SplatOp::create(b, loc, rowType, scalar, dynamic);
   };
 
-  // w = exp((m - M) + ln l); -inf - -inf is NaN, and selected away.
+  // w = exp((m - M) + ln l); -inf - -inf is NaN, and a select replaces it.
   Value largest = group.reduce(b, loc, max, ReductionKind::Max), zero = splat(0);
   Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max, splat(-INFINITY));
   Value exponent = arith::AddFOp::create(b, loc, arith::SubFOp::create(b, loc, max, largest), logSum);
@@ -76,7 +75,7 @@ SmallVector<Value> attn::mergeShards(OpBuilder &b, SdpaOp local, const DeviceGro
   Value factor = arith::DivFOp::create(b, loc, weight, sum);
   factor = arith::SelectOp::create(b, loc, hasNoKey, zero, factor);
 
-  // out = sum of (w / W) out, in the type of the accumulation, rounded once.
+  // out = sum of (w / W) out, in the accumulation type, rounded once.
   Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, out), accumulation);
   Value wideFactor =
       linalg::BroadcastOp::create(b, loc, factor, init, ArrayRef<int64_t>{wideType.getRank() - 1})->getResult(0);

@@ -23,7 +23,7 @@ struct DeviceGroup {
 };
 
 /// Replaces `local`, attention over the keys of this device, by attention over those of all devices of the group. It
-/// has the default layout. One value a result.
+/// has the default layout. Returns one value per result.
 llvm::SmallVector<mlir::Value> mergeShards(mlir::OpBuilder &b, SdpaOp local, const DeviceGroup &group);
 
 } // namespace attn

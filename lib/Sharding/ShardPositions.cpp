@@ -1,10 +1,10 @@
-//===- ShardPositions.cpp - which rows and keys a device has --------------===//
+//===- ShardPositions.cpp - the rows and keys of a device -----------------===//
 //
-// With r and c the device's first row and first key of the whole,
+// With r and c the device's first row and first key in the whole problem,
 //
-//   offset       that of the whole + r - c
-//   origins      those of the whole + r and + c, where keys themselves are counted
-//   q_lengths    min(max(n - r, 0), rows of the device), and so kv_lengths
+//   offset       that of the whole problem + r - c
+//   origins      those of the whole problem + r and + c, where absolute key positions are used
+//   q_lengths    min(max(n - r, 0), rows of the device), and likewise kv_lengths
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,7 @@ SmallVector<AffineMap> attn::getShardMaps(Operation *op) {
     map = getShardMap(map, cast<ShapedType>(operand.getType()).getShape());
   unsigned dims = maps[0].getNumDims();
   for (Value operand : op->getOperands().drop_front(maps.size())) {
-    // Lengths and offsets count one a batch index, sinks one a head. Others are whole.
+    // Lengths and offsets have one element per batch index, sinks one per head. Others are whole.
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     SmallVector<AffineExpr> exprs(type ? type.getRank() : 0, getAffineDimExpr(dims - 1, ctx));
     for (auto [word, value] : getWordOperands(op)) {
@@ -75,12 +75,12 @@ static Value getSize(OpBuilder &b, Location loc, Value tensor, AffineMap map, un
   return getValueOrCreateConstantIndexOp(b, loc, tensor::getMixedSize(b, loc, tensor, *position));
 }
 
-/// The position in the whole of the first of `size` rows or keys of this device.
+/// The position, in the whole problem, of the first of the device's `size` rows or keys.
 static Value getStart(OpBuilder &b, Location loc, shard::GridOp grid, ArrayRef<GridAxis> axes, Value size) {
   Value start = arith::ConstantIndexOp::create(b, loc, 0);
   if (axes.empty())
     return start;
-  // The first axis is the slowest.
+  // The first axis varies slowest.
   auto position = shard::ProcessMultiIndexOp::create(b, loc, grid.getSymName(), axes);
   for (auto [axis, index] : llvm::zip_equal(axes, position->getResults())) {
     Value devices = arith::ConstantIndexOp::create(b, loc, grid.getShape()[axis]);
@@ -91,7 +91,7 @@ static Value getStart(OpBuilder &b, Location loc, shard::GridOp grid, ArrayRef<G
 
 namespace {
 
-/// Integers, one a batch index.
+/// Integers, one per batch index.
 struct BatchIntegers {
   OpBuilder &b;
   Location loc;
@@ -131,7 +131,7 @@ static Value clampLengths(OpBuilder &b, Location loc, Value lengths, Value start
   return arith::MinSIOp::create(b, loc, arith::MaxSIOp::create(b, loc, behind, zero), integers.splat(size));
 }
 
-/// `number`, added to each of `given`, one a batch index; a list of it where `given` is null.
+/// Adds `number` to each element of `given`, one per batch index; a vector of `number` where `given` is null.
 static Value addToEach(OpBuilder &b, Operation *local, Value given, Value number) {
   Location loc = local->getLoc();
   Value query = local->getOperand(0);
@@ -141,7 +141,8 @@ static Value addToEach(OpBuilder &b, Operation *local, Value given, Value number
   return arith::AddIOp::create(b, loc, given, BatchIntegers(b, loc, given).splat(number));
 }
 
-/// How far the last row of the whole is from its last key, one a batch index: its lengths count where it has them.
+/// The distance of the last row of the whole problem from its last key, one per batch index, by the lengths if there
+/// are any.
 template <typename OpTy>
 static Value getDistanceOfEnds(OpBuilder &b, OpTy local, int64_t rows, int64_t keys, Value like) {
   Location loc = local.getLoc();
@@ -154,7 +155,7 @@ static Value getDistanceOfEnds(OpBuilder &b, OpTy local, int64_t rows, int64_t k
   return arith::SubIOp::create(b, loc, count(local.getKvLengths(), keys), count(local.getQLengths(), rows));
 }
 
-/// True for integers that count rows or keys from the first of a batch index on.
+/// True for lengths: integers that count rows or keys from the start of a batch index.
 static bool isLengths(OpOperand &operand) {
   const WordInfo *word = findWord(operand);
   return word && word->shape == WordShape::PerBatch && word->counts != WordCounts::Nothing;
@@ -163,7 +164,7 @@ static bool isLengths(OpOperand &operand) {
 template <typename OpTy>
 LogicalResult attn::placePositions(OpBuilder &b, OpTy whole, OpTy local, shard::GridOp grid, const SplitAxes &split) {
   bool isPlaced = local.getCausal() || hasPlacedWord(local);
-  // An offset says how far rows are from keys; what counts positions themselves needs to know where both are.
+  // An offset is the distance of rows from keys. Where positions themselves are used, the origins of both are needed.
   bool needsOrigins = countsPositions(local, !split.getRows().empty(), !split.getKeys().empty()) ||
                       local.getDropoutP() || local.getQOrigin() || local.getKOrigin();
   if (!isPlaced && !needsOrigins && llvm::none_of(local->getOpOperands(), isLengths))

@@ -1,4 +1,4 @@
-//===- ShardPositions.h - which rows and keys a device has ------*- C++ -*-===//
+//===- ShardPositions.h - the rows and keys of a device ---------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,18 +12,18 @@
 
 namespace attn {
 
-/// The maps of operands, then of results, over the domain of attention and one dimension more, which is on no device
-/// alone: upstream wants a dimension for each dimension of a tensor, and no other expression. `h floordiv G` becomes
-/// h, which is right where the number of devices divides the heads of K.
+/// The maps of operands, then of results, over the domain of attention and one more dimension, which is never sharded:
+/// upstream requires a plain dimension for each dimension of a tensor. `h floordiv G` becomes h, which is correct where
+/// the number of devices divides the key heads.
 llvm::SmallVector<mlir::AffineMap> getShardMaps(mlir::Operation *op);
 
-/// Which axes of the grid each dimension of that domain is split by.
+/// The grid axes that split each dimension of that domain.
 struct SplitAxes {
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<llvm::SmallVector<mlir::shard::GridAxis>> axes;
   unsigned numBatch;
 
-  /// `shardings` has those of operands, then of results.
+  /// `shardings` are those of operands, then of results.
   SplitAxes(mlir::Operation *op, llvm::ArrayRef<mlir::shard::Sharding> shardings);
 
   llvm::ArrayRef<mlir::shard::GridAxis> getRows() const { return axes[numBatch]; }
@@ -36,13 +36,13 @@ struct SplitAxes {
   bool hasPositions() const { return !getRows().empty() || !getKeys().empty(); }
 };
 
-/// Makes `local`, the op on this device's part of rows and keys, count as `whole` does: causal alignment, and what it
-/// places, become offsets, or origins stand where keys themselves are counted; lengths are what the device has of them.
-/// OpTy is SdpaOp or SdpaBackwardOp.
+/// Makes `local`, the op on this device's rows and keys, use the positions of `whole`: causal alignment and other
+/// position words become offsets, or origins where absolute key positions are used; lengths become those of the
+/// device's part. OpTy is SdpaOp or SdpaBackwardOp.
 template <typename OpTy>
 llvm::LogicalResult placePositions(mlir::OpBuilder &b, OpTy whole, OpTy local, mlir::shard::GridOp grid,
                                    const SplitAxes &split);
-/// Makes dropout of `local` count weights by the batch indices, heads and sizes of `whole`.
+/// Makes dropout of `local` index weights by the batch indices, heads and sizes of `whole`.
 template <typename OpTy>
 void placeDropout(mlir::OpBuilder &b, OpTy whole, OpTy local, mlir::shard::GridOp grid, const SplitAxes &split);
 

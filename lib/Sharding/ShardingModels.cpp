@@ -1,13 +1,13 @@
 //===- ShardingModels.cpp - ShardingInterface of the attention ops --------===//
 //
-// What upstream's sharding-propagation and shard-partition ask of attn.sdpa and
-// attn.sdpa_backward. A device then has
+// The interface of attn.sdpa and attn.sdpa_backward for upstream's sharding-propagation and shard-partition. A device
+// then has
 //
 //   batch, heads   the op on its part
 //   rows of Q      the op with a causal offset; terms of dkey and dvalue, summed
 //   keys           results that mergeShards joins; terms of dquery, summed
 //
-// What counts positions, and has no offset, is refused.
+// Words that use positions and have no offset are refused.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ using shard::Sharding;
 
 namespace {
 
-/// Upstream leaves it to assertions that shards are of one size.
+/// Upstream only asserts that shards have equal sizes.
 LogicalResult checkSizes(Operation *op, ArrayRef<Sharding> shardings, shard::GridOp grid) {
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
   for (auto [i, spec] : llvm::enumerate(specs))
@@ -44,8 +44,8 @@ LogicalResult checkSizes(Operation *op, ArrayRef<Sharding> shardings, shard::Gri
   return success();
 }
 
-/// Sugar on positions follows an offset, and lengths what a shard has of them; regions do not, nor what stands for the
-/// whole of a tensor.
+/// Mask sugar on positions follows an offset, and lengths become those of a shard. Regions cannot follow, nor can words
+/// for a whole tensor.
 template <typename OpTy> LogicalResult checkWords(OpTy op, const SplitAxes &split) {
   if (!split.getHeadSize().empty())
     return op.emitOpError("expected the head size whole on each device, found it sharded; shard batch, heads, rows of "
@@ -87,15 +87,15 @@ LogicalResult checkOperands(SdpaBackwardOp op, const SplitAxes &split) {
   return checkWords(op, split);
 }
 
-/// Joins what the devices have computed. One value a result.
+/// Joins the results of the devices. Returns one value per result.
 SmallVector<Value> joinResults(OpBuilder &b, SdpaOp local, StringRef grid, const SplitAxes &split) {
   if (split.getKeys().empty())
     return SmallVector<Value>(local->getResults());
   return mergeShards(b, local, {grid, split.getKeys()});
 }
 
-/// A gradient is a sum over what its tensor does not have: dquery over keys, dkey and dvalue over rows, and over heads
-/// that share one of K. Of lse of whole rows, each device has terms of these sums.
+/// A gradient is a sum over the dimensions that its tensor lacks: dquery over keys; dkey and dvalue over rows, and over
+/// heads that share a key head. With lse of whole rows, each device has terms of these sums.
 SmallVector<Value> joinResults(OpBuilder &b, SdpaBackwardOp local, StringRef grid, const SplitAxes &split) {
   SmallVector<Value> results(local->getResults());
   ArrayRef<AffineMap> maps = split.maps;
@@ -114,11 +114,11 @@ template <typename OpTy>
 struct AttentionSharding : shard::ShardingInterface::ExternalModel<AttentionSharding<OpTy>, OpTy> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
     SmallVector<utils::IteratorType> types = getIteratorTypes(op);
-    types.push_back(utils::IteratorType::parallel); // of getShardMap
+    types.push_back(utils::IteratorType::parallel); // as in getShardMap
     return types;
   }
 
-  /// Upstream has no name for the softmax; what is a sum here is made one by partition.
+  /// Upstream has no kind for the softmax; partition makes the sums here.
   SmallVector<shard::ReductionKind> getReductionLoopIteratorKinds(Operation *op) const {
     return SmallVector<shard::ReductionKind>(llvm::count(getIteratorTypes(op), utils::IteratorType::reduction),
                                              shard::ReductionKind::Generic);

@@ -1,4 +1,4 @@
-//===- CNames.cpp - names that a C or C++ program can use -----------------===//
+//===- CNames.cpp - names that are legal in C and C++ ---------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ static constexpr StringLiteral kKeywords[] = {
     "typedef",  "typeid",  "typename",     "union",     "unsigned",     "using",    "virtual",       "void",
     "volatile", "wchar_t", "while",        "xor",       "xor_eq"};
 
-/// What <stdint.h>, <stddef.h>, <dlpack/dlpack.h> and a kernel's own header define.
+/// Names that <stdint.h>, <stddef.h>, <dlpack/dlpack.h> and a kernel's own header define.
 static bool isOfHeaders(StringRef name) {
   static constexpr StringLiteral prefixes[] = {"DL",       "kDL",   "ATTN_",       "INT",    "UINT",
                                                "PTRDIFF_", "SIZE_", "SIG_ATOMIC_", "WCHAR_", "WINT_"};

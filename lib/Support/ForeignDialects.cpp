@@ -46,7 +46,7 @@ bool attn::holdsForeignAttention(StringRef text) {
 
 std::string attn::explainForeignDialect(StringRef text, StringRef name) {
   for (const ForeignDialect &dialect : kDialects) {
-    // An op's name, in its own or in generic form.
+    // An op's name, in custom or generic form.
     if (!text.contains((" " + dialect.prefix).str()) && !text.contains(("\"" + dialect.prefix).str()))
       continue;
     std::string stem = name.consume_back(".mlir") ? name.str() : "model";

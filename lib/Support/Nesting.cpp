@@ -1,4 +1,4 @@
-//===- Nesting.cpp - how deep a source is nested --------------------------===//
+//===- Nesting.cpp - the nesting depth of a source ------------------------===//
 //
 // One walk over the tokens of MLIR text, without recursion.
 //
@@ -84,7 +84,7 @@ private:
     hasValue = true;
   }
 
-  /// Operators are those of affine expressions, inside brackets that are no region.
+  /// Counts operators of affine expressions, inside of brackets that are not a region.
   void nestOperand() {
     if (brackets.empty() || brackets.back().open == '{')
       return;
@@ -106,7 +106,7 @@ private:
     ++depth;
   }
 
-  /// An angle bracket that is not closed was a comparison.
+  /// An unclosed angle bracket was a comparison.
   void close(char c) {
     ++at;
     char wanted = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
@@ -164,7 +164,7 @@ private:
   unsigned depth = 0;
   llvm::SmallVector<Bracket> brackets;
   llvm::StringMap<unsigned> aliases; ///< depth of their definition
-  std::optional<StringRef> alias;    ///< being defined
+  std::optional<StringRef> alias;    ///< the alias being defined
   unsigned aliasDepth = 0;
   bool hasValue = false; ///< the definition has begun
 };

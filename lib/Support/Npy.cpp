@@ -69,7 +69,7 @@ class HeaderParser {
 public:
   explicit HeaderParser(StringRef text) : rest(text.rtrim(" \n")) {}
 
-  /// Null if the text is no such dictionary.
+  /// Null if the text is not such a dictionary.
   std::optional<Header> parse() {
     Header header;
     if (!consume("{"))
@@ -144,7 +144,7 @@ static llvm::Error makeError(StringRef name, const llvm::Twine &text) {
   return llvm::createStringError(name + ": " + text);
 }
 
-/// Text of the file for an error: short and printable.
+/// A short, printable part of the file for an error.
 static std::string quote(StringRef text) {
   std::string quoted = text.take_front(100).str();
   for (char &c : quoted)
@@ -184,7 +184,7 @@ static llvm::Expected<NpyType> findType(StringRef descr, StringRef name) {
   for (const TypeRow &row : kTypes)
     if (row.descr == descr)
       return row.type;
-  // NumPy writes elements of one byte or two in either way.
+  // NumPy writes elements of one byte or two with either descr.
   if (descr == "|V2")
     return NpyType::BFloat16;
   if (descr == "|V1")

@@ -11,7 +11,7 @@
 using namespace attn;
 using llvm::StringRef;
 
-/// One letter in so many may be wrong, and no more letters than this.
+/// At most one mistake per kLettersPerMistake letters, and at most kMaxMistakes.
 static constexpr unsigned kLettersPerMistake = 3, kMaxMistakes = 2;
 
 static constexpr OtherWord kOtherWords[] = {
@@ -50,7 +50,7 @@ StringRef attn::findOtherOp(StringRef name) {
   return "";
 }
 
-/// Letters in another order are one mistake.
+/// Swapped letters count as one mistake.
 static unsigned countMistakes(StringRef a, StringRef b) {
   unsigned distance = a.edit_distance(b, /*AllowReplacements=*/true, kMaxMistakes);
   std::string sortedA = a.str(), sortedB = b.str();

@@ -11,7 +11,7 @@ namespace fs = llvm::sys::fs;
 
 static constexpr llvm::StringLiteral kStandardOutput = "-";
 
-/// Takes the error of a stream from it; otherwise the stream would abort.
+/// Clears a stream's error; otherwise the stream would abort.
 static std::error_code takeError(llvm::raw_fd_ostream &stream) {
   stream.flush();
   std::error_code error = stream.error();
@@ -77,7 +77,7 @@ llvm::Error OutputFiles::keep() {
     if (std::error_code error = writeInPlace(path, bytes))
       return llvm::createFileError(path == kStandardOutput ? "standard output" : path, error);
   inPlace.clear();
-  // From the back: a kept file leaves the list, and if a rename fails, the files left are discarded.
+  // In reverse: a kept file leaves the list, and if a rename fails, the remaining files are discarded.
   while (!files.empty()) {
     Pending pending = std::move(files.back());
     files.pop_back();

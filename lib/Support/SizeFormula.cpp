@@ -34,7 +34,7 @@ std::optional<int64_t> SizeFormula::getSize() const {
   return isSize ? std::optional(words.front().value) : std::nullopt;
 }
 
-/// One value is left, and no operator lacks one.
+/// True if evaluation leaves one value, and no operator lacks an operand.
 bool SizeFormula::isWhole() const {
   size_t depth = 0;
   for (const SizeWord &word : words) {
@@ -75,7 +75,7 @@ std::string SizeFormula::print(ArrayRef<std::string> sizes) const {
 }
 
 std::string SizeFormula::printInfix(ArrayRef<std::string> sizes) const {
-  SmallVector<std::pair<std::string, bool>> stack; // whether it is a sum, which a factor has in parentheses
+  SmallVector<std::pair<std::string, bool>> stack; // true for a sum, which needs parentheses in a product
   for (const SizeWord &word : words) {
     if (!isOperator(word.op)) {
       stack.emplace_back(printValue(word, sizes), false);

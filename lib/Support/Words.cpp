@@ -20,7 +20,7 @@ using enum WordElement;
 using enum WordCounts;
 using enum WordStands;
 
-/// What #attn.window takes: an offset of 32 bits may lie as far from the keys as all of them are many.
+/// The range of #attn.window: a 32-bit offset may add to a distance as large as the number of keys.
 static constexpr int64_t kMaxWindowBound = int64_t(1) << 40;
 
 static constexpr WordInfo kWords[] = {
@@ -82,7 +82,7 @@ static std::optional<Alignment> parseAlignment(StringRef text) {
   return std::nullopt;
 }
 
-/// L,R with either left out where that side is unbounded.
+/// L,R; a side is omitted where it is unbounded.
 static std::optional<KeyBounds> parseBounds(StringRef text) {
   if (text.count(',') != 1)
     return std::nullopt;
@@ -158,7 +158,7 @@ std::string attn::printReal(double real) {
 }
 
 namespace {
-/// As a problem line has it.
+/// In a problem line.
 struct TextPrinter {
   std::string operator()(std::monostate) const { return ""; }
   std::string operator()(bool) const { return ""; }
@@ -172,14 +172,14 @@ struct TextPrinter {
   std::string operator()(const ScoreShape &shape) const { return llvm::join(llvm::map_range(shape, printSize), ","); }
 };
 
-/// As MLIR's syntax has it.
+/// In MLIR's syntax.
 struct AttributePrinter : TextPrinter {
   using TextPrinter::operator();
   std::string operator()(bool) const { return "unit"; }
   std::string operator()(Alignment alignment) const {
     return ("#attn.causal<" + printAlignment(alignment) + ">").str();
   }
-  /// With the sides that are bounded.
+  /// Only the bounded sides.
   std::string operator()(const KeyBounds &bounds) const {
     llvm::SmallVector<std::string> sides;
     for (auto [name, bound] : {std::pair("left", bounds.left), {"right", bounds.right}})
@@ -188,7 +188,7 @@ struct AttributePrinter : TextPrinter {
     return "#attn.window<" + llvm::join(sides, ", ") + ">";
   }
   std::string operator()(int64_t number) const { return std::to_string(number) + " : i64"; }
-  /// With a decimal point in front of the exponent.
+  /// With a decimal point before the exponent.
   std::string operator()(double real) const {
     std::string text = printReal(real);
     if (!StringRef(text).contains('.'))

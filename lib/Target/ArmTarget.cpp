@@ -1,8 +1,7 @@
 //===- ArmTarget.cpp - names and facts of 64-bit Arm ----------------------===//
 //
-// Instructions follow from LLVM's tables of processors. Ports, latencies and
-// caches are in no table of LLVM that libraries read: they stand here, from
-// llvm-mca's models (multiply-adds) and from the vendors' pages (caches). No
+// Instructions follow from LLVM's tables of processors. No table of LLVM's that libraries can read has ports, latencies
+// and caches. They are listed here, from llvm-mca's models (multiply-adds) and from the vendors' pages (caches). No
 // figure is measured.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -25,10 +24,10 @@ namespace attn {
 
 static constexpr StringLiteral kLinux = "aarch64-unknown-linux-gnu", kLowestLevel = "armv8-a",
                                kMacOS = "arm64-apple-macosx";
-/// Multiply-adds of bfmmla beside those of f32, where both begin in the same ports.
+/// Rate of multiply-adds by bfmmla relative to f32, where both use the same ports.
 static constexpr double kMatrixRate = 4;
 static constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
-/// Lengths of SVE registers that kernels are made for. At 128 bits SVE multiplies as NEON does.
+/// Lengths of SVE registers for which kernels are compiled. At 128 bits, SVE multiplies like NEON.
 static constexpr unsigned kSveBits[] = {256, 512};
 
 namespace {
@@ -36,11 +35,11 @@ struct CoreFacts {
   StringLiteral prefix; ///< of LLVM's name
   double fmaPerCycle, fmaLatency, issuedPerCycle;
   int64_t l1Sets, l1Ways, lineBytes, l2Bytes;
-  unsigned sveBits = 0; ///< what its kernels take without being told
+  unsigned sveBits = 0; ///< the default of its kernels
 };
 } // namespace
 
-/// The first that fits.
+/// The first match counts.
 static constexpr CoreFacts kCores[] = {
     {"neoverse-v1", 4, 4, 8, 256, 4, 64, kMiB},
     {"neoverse-v", 4, 4, 6, 256, 4, 64, 2 * kMiB},
@@ -54,7 +53,7 @@ static constexpr CoreFacts kCores[] = {
 
 static Triple parseTriple(StringRef text) { return Triple(Triple::normalize(text)); }
 
-/// Splits TRIPLE:PROCESSOR+FEATURES; a part that is not there is empty.
+/// Splits TRIPLE:PROCESSOR+FEATURES; a missing part is empty.
 static std::tuple<StringRef, StringRef, StringRef> split(StringRef name) {
   auto [named, features] = name.split('+');
   auto [head, processor] = named.split(':');
@@ -82,7 +81,7 @@ static Expected<std::string> getTriple(StringRef text, StringRef name) {
   if (triple.getOS() == Triple::UnknownOS && text.split('-').second.empty())
     return kLinux.str();
   if (triple.isMacOSX()) {
-    // Objects say from which version on they run. "darwin" alone has none.
+    // Objects record the first version on which they run. "darwin" alone has none.
     VersionTuple version;
     bool isKnown = triple.getMacOSXVersion(version) && version >= VersionTuple(11);
     return kMacOS.str() + (isKnown ? version.getAsString() : "11.0");
@@ -97,7 +96,7 @@ static Expected<std::string> getTriple(StringRef text, StringRef name) {
                                            : "aarch64" + triple.str().substr(triple.getArchName().size());
 }
 
-/// Sets the length of SVE registers where the feature is one, as sve256.
+/// Sets the length of SVE registers if the feature is one, as sve256.
 static Expected<bool> parseLength(StringRef feature, StringRef name, unsigned &bits) {
   StringRef digits = feature;
   if (!digits.consume_front("sve") || digits.getAsInteger(10, bits) || bits < 100) // not sve2
@@ -176,10 +175,10 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
   target.sveBits = sveBits;
   target.vectorRegisters = 32;
   target.hasFma = target.hasHalf = true;
-  target.takesLanes = sveBits == 0; // of SVE, a lane of each 128 bits
+  target.takesLanes = sveBits == 0; // SVE has a lane for each 128 bits
   target.overwritesAddend = target.hasNumberMax = true;
   target.hasPowerTable = extensions->Enabled.test(AArch64::AEK_SVE);
-  // Of 128 bits: those of SVE have a layout for each 128 bits.
+  // Only for 128 bits: SVE has a separate layout for each 128 bits.
   target.hasBf16Matrices = extensions->Enabled.test(AArch64::AEK_BF16) && sveBits == 0;
   target.hasByteDot = target.hasSignedByteDot = extensions->Enabled.test(AArch64::AEK_DOTPROD) && sveBits == 0;
   target.bf16DotRate = target.hasBf16Matrices ? kMatrixRate : 0;
@@ -194,8 +193,8 @@ Expected<TargetInfo> getArmTarget(StringRef name) {
 }
 
 Expected<TargetInfo> getArmHost() {
-  // LLVM's name of the processor where it knows it; of its features those that the system grants, which LLVM reads from
-  // a text that is the machine's, not the process'.
+  // LLVM's name of the processor, if it is known, with those of its features that the system grants. LLVM reads them
+  // from a text that describes the machine, not the process.
   std::string processor = sys::getHostCPUName().str();
   std::string name = isProcessor(processor) ? processor : kLowestLevel.str();
   uint64_t found[ATTN_FEATURE_WORDS];

@@ -11,11 +11,11 @@
 
 namespace attn {
 
-/// True for a name that getArmTarget understands or refuses with a reason of its own: it begins with a triple of 64-bit
-/// Arm, or with a processor or an architecture of it.
+/// True for a name that getArmTarget either accepts or refuses with its own message: it begins with a triple, a
+/// processor or an architecture of 64-bit Arm.
 bool isArmName(llvm::StringRef name);
 
-/// TRIPLE, TRIPLE:PROCESSOR or PROCESSOR, and features behind it, each after a +.
+/// TRIPLE, TRIPLE:PROCESSOR or PROCESSOR, followed by features, each after a +.
 llvm::Expected<TargetInfo> getArmTarget(llvm::StringRef name);
 
 /// The processor of this process, which is 64-bit Arm.

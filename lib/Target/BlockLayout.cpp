@@ -37,7 +37,7 @@ BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayR
                                      int64_t stages, bool isFused) {
   BlockLayout layout;
   layout.stages = stages;
-  // In front, where panels begin at multiples of their own size.
+  // These come first, where panels are aligned to their size.
   for (int64_t width : columnWidths) {
     SharedTileLayout tile(keyTile, width, elementBytes, hasPanels);
     layout.columns.push_back({tile, layout.barrierOffset});
@@ -54,7 +54,7 @@ BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayR
   }
   layout.bytes = layout.barrierOffset;
   if (hasPanels && stages > 1) {
-    // Of the rows, or of the columns.
+    // Statistics of the rows, or of the columns.
     layout.statisticsOffset = layout.barrierOffset;
     layout.barrierOffset += std::max(getStatistics(rows).getBytes(), stages * getStatistics(keyTile).getBytes());
     layout.bytes = layout.barrierOffset + (columnWidths.size() + 1) * stages * kBarriersOfStage * kBarrierBytes;

@@ -1,4 +1,4 @@
-//===- GpuHost.cpp - the processor beside a GPU -----------------------------------===//
+//===- GpuHost.cpp - the host processor of a GPU --------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -26,7 +26,7 @@ StringRef TargetInfo::getKnownNames() {
   return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90 sm_90a aarch64-linux-gnu";
 }
 
-/// Vector facts follow from the features alone.
+/// Facts about vectors follow from the features alone.
 static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
   target.prefetchesIntoL2 = target.cpu == "znver4";
   if (features.contains("avx512vl") && features.contains("avx512dq")) {
@@ -34,17 +34,18 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
     target.vectorRegisters = 32;
     target.hasFma = target.hasHalf = true;
     target.hasByteDot = features.contains("avx512vnni");
-    // 512 multiply-adds a cycle beside 32 of f32, on Sapphire to Granite Rapids. The rest of a kernel narrows to bf16.
+    // 512 multiply-adds per cycle, against 32 of f32, on Sapphire to Granite Rapids. The rest of a kernel narrows to
+    // bf16.
     if (features.contains("amx-bf16") && features.contains("avx512bf16"))
       target.tileRate = 16;
     target.l2Bytes = 1024 * 1024;
-    // Only AMD has sse4a, and of Intel's processors servers since Sapphire Rapids have avx512fp16.
+    // Only AMD has sse4a; among Intel's processors, only servers since Sapphire Rapids have avx512fp16.
     if (features.contains("avx512fp16") && !features.contains("sse4a")) {
       target.sharesFmaPorts = true;
       target.l2Bytes = 2 * 1024 * 1024;
     }
-    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald and Granite Rapids. Names say less: LLVM calls
-    // a Granite Rapids whose model a hypervisor hides rocketlake.
+    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald and Granite Rapids. Names are less reliable:
+    // LLVM calls a Granite Rapids whose model a hypervisor hides rocketlake.
     if (features.contains("avx512bf16"))
       target.bf16DotRate = features.contains("sse4a") ? 2 : 0.5;
   } else if (features.contains("avx2") && features.contains("fma")) {
@@ -55,7 +56,7 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
   }
 }
 
-/// Features of the processor that this process may use: LLVM knows what the system saves, not what it grants.
+/// Features of the processor that this process may use: LLVM knows what the system saves, but not what it grants.
 static StringMap<bool> getHostFeatures() {
   StringMap<bool> features = sys::getHostCPUFeatures();
   if (features.lookup("amx-tile") && !attn_request_tiles())
@@ -75,10 +76,10 @@ static TargetInfo getHost() {
       enabled.insert(feature);
     all.push_back((isEnabled ? "+" : "-") + feature.str());
   }
-  llvm::sort(all); // the map's order is not stable, and the string is written to manifests
+  llvm::sort(all); // the map's order is not stable, and manifests contain the string
   target.features = join(all, ",");
   deriveFacts(target, enabled);
-  // 0 if the system does not know.
+  // 0 if unknown to the system.
   if (long ways = sysconf(_SC_LEVEL1_DCACHE_ASSOC); ways > 0)
     target.l1Ways = ways;
   if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
@@ -86,7 +87,7 @@ static TargetInfo getHost() {
   return target;
 }
 
-/// PTX ISA 7.8 is what LLVM needs for sm_89 and sm_90, and what drivers of CUDA 11.8 and later take. 8.0 has wgmma.
+/// LLVM needs PTX ISA 7.8 for sm_89 and sm_90, and drivers of CUDA 11.8 and later accept it. 8.0 has wgmma.
 static constexpr StringLiteral kPTXFeature = "+ptx78", kWgmmaPTXFeature = "+ptx81";
 
 static constexpr int64_t kMiB = 1024 * 1024;

@@ -1,7 +1,6 @@
-//===- TargetNames.cpp - what is meant by a name that is no target --------===//
+//===- TargetNames.cpp - suggestions for names that are not targets -------===//
 //
-// Names of products, instruction sets and other systems, a row each; then the
-// processors that LLVM knows, misspelt.
+// Names of products, instruction sets and other systems, one per row; then misspelt names of LLVM's processors.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +19,7 @@ using namespace attn;
 
 namespace {
 struct OtherTarget {
-  StringLiteral names; ///< separated by blanks; with a star all that begin so
+  StringLiteral names; ///< separated by blanks; a star matches any suffix
   StringLiteral write; ///< completes "write …"
 };
 } // namespace
@@ -97,7 +96,7 @@ static bool isNamed(StringRef names, StringRef name) {
   });
 }
 
-/// 90 of sm_90, sm90a, compute_90, 9.0 or 90; nullopt for what names no compute capability.
+/// 90 of sm_90, sm90a, compute_90, 9.0 or 90; nullopt for a name that is not a compute capability.
 static std::optional<unsigned> parseCapability(StringRef name) {
   std::string text = dropSeparators(name);
   StringRef rest = text;
@@ -108,7 +107,7 @@ static std::optional<unsigned> parseCapability(StringRef name) {
   return capability;
 }
 
-/// A name of 64-bit Arm of which a part was left out: armv8.2-a, cortex-a76, neoverse-n1; empty where it is none.
+/// Completes a partial name of 64-bit Arm: armv8.2-a, cortex-a76, neoverse-n1; empty for other names.
 static std::string completeArm(StringRef name) {
   if (AArch64::parseArch((name + "-a").str()))
     return (name + "-a").str();
@@ -118,7 +117,7 @@ static std::string completeArm(StringRef name) {
   return "";
 }
 
-/// The last target among those of GPUs whose code a GPU of this compute capability runs.
+/// The last GPU target whose code runs on this compute capability.
 static std::string explainCapability(StringRef name, unsigned capability) {
   SmallVector<StringRef> known;
   TargetInfo::getKnownNames().split(known, ' ');
@@ -148,7 +147,7 @@ std::string attn::explainTarget(StringRef name) {
   TargetInfo::getKnownNames().split(known, ' ');
   X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
   AArch64::fillValidCPUArchList(known);
-  erase(known, "generic"); // of 64-bit Arm; no target
+  erase(known, "generic"); // 64-bit Arm; not a target
   if (const auto *same = find_if(known, [&](StringRef each) { return isSameName(each, name); }); same != known.end())
     return ("; did you mean '" + *same + "'?").str();
   for (const OtherTarget &other : kOtherTargets)

@@ -1,4 +1,4 @@
-//===- TargetNames.h - what is meant by a name that is no target -*- C++ -*-===//
+//===- TargetNames.h - suggestions for names that are not targets -*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,7 @@
 
 namespace attn {
 
-/// "; write …" or "; did you mean …?", the end of an error about a name that is no target; empty where nothing is
-/// known.
+/// "; write …" or "; did you mean …?", the end of an error about an unknown target name; empty without a suggestion.
 std::string explainTarget(llvm::StringRef name);
 
 } // namespace attn

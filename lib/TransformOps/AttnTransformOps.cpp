@@ -1,7 +1,6 @@
 //===- AttnTransformOps.cpp - transform dialect ops for attention ---------===//
 //
-// Each op calls what the pass of its name does, on the ops of a handle. What is an
-// error of the pass is a silenceable failure here.
+// Each op applies the pass of its name to the ops of a handle. An error of the pass is a silenceable failure here.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +22,7 @@ using namespace attn;
 #define GET_OP_CLASSES
 #include "attn/TransformOps/AttnTransformOps.cpp.inc"
 
-/// Runs `step`, which rewrites `op`; the errors that it emits in this thread become a silenceable failure.
+/// Runs `step`, which rewrites `op`; errors emitted in this thread become a silenceable failure.
 static DiagnosedSilenceableFailure runSilenced(Operation *op, llvm::function_ref<LogicalResult()> step) {
   Location loc = op->getLoc();
   SmallVector<Diagnostic> errors;
@@ -43,7 +42,7 @@ static DiagnosedSilenceableFailure runSilenced(Operation *op, llvm::function_ref
   return DiagnosedSilenceableFailure::silenceableFailure(std::move(errors));
 }
 
-/// As attn-analyze-mask does before schedules are chosen.
+/// Like attn-analyze-mask before schedules are chosen.
 static void findKeyRanges(RewriterBase &rewriter, SdpaOp op) {
   if (op.getKeyRanges().empty() && isa<RankedTensorType>(op.getOutput().getType()))
     analyzeMask(rewriter, op);
@@ -165,7 +164,7 @@ struct AttnTransformDialectExtension : public transform::TransformDialectExtensi
   using Base::Base;
 
   void init() {
-    declareDependentDialect<AttnDialect>(); // schedules stand in scripts
+    declareDependentDialect<AttnDialect>(); // schedules occur in scripts
     declareGeneratedDialect<affine::AffineDialect>();
     declareGeneratedDialect<arith::ArithDialect>();
     declareGeneratedDialect<linalg::LinalgDialect>();

@@ -1,4 +1,4 @@
-//===- Remarks.cpp - why a decision was taken -----------------------------===//
+//===- Remarks.cpp - the reasons of decisions -----------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

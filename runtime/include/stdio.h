@@ -1,7 +1,7 @@
 /*===- stdio.h - texts ------------------------------------------------------===
  *
- * What code in every object needs of the C library's header, the same for every architecture: bitcode is compiled
- * without a C library's headers. Nothing else includes it.
+ * The part of the C library's header that code in every object needs, the same for every architecture: bitcode is
+ * compiled without a C library's headers. Nothing else includes it.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

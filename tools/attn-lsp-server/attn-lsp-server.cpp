@@ -12,8 +12,9 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "llvm/Support/thread.h"
 
-/// Bytes of the stack. The server parses text while it is typed, without a check before. Half-written text with
-/// brackets beyond kMaxNesting must not end it. The parser takes less than 1 KiB a level; unused stack takes no memory.
+/// Bytes of the stack. The server parses text while it is typed, without checking its nesting first. Half-written text
+/// with brackets beyond kMaxNesting must not crash it. The parser takes less than 1 KiB per level; unused stack takes
+/// no memory.
 static constexpr std::optional<unsigned> kStackBytes = 1u << 30;
 
 int main(int argc, char **argv) {

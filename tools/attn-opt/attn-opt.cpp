@@ -16,7 +16,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
-/// As upstream's, but that it looks at the text before it parses it.
+/// Like upstream's, but checks the text before parsing it.
 static mlir::LogicalResult runOnFile(llvm::StringRef input, llvm::StringRef output, mlir::DialectRegistry &registry) {
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> source = mlir::openInputFile(input, &message);
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   attn::registerAllPasses();
   auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "attn optimizer driver\n", registry);
   mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
-  // Answers that read no file.
+  // Options that read no file.
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
   llvm::InitLLVM init(argc, argv);

@@ -1,4 +1,4 @@
-//===- Arguments.cpp - the arguments of a kernel as words -----------------===//
+//===- Arguments.cpp - kernel arguments as words --------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,7 +1,7 @@
-//===- Arguments.h - the arguments of a kernel as words ---------*- C++ -*-===//
+//===- Arguments.h - kernel arguments as words ------------------*- C++ -*-===//
 //
-// What a launch of the emulator needs, whatever says it: --arg words here; a manifest and a problem line would fill the
-// same KernelCall.
+// The input of an emulated launch, independent of its source: --arg words here; a manifest and a problem line would
+// fill the same KernelCall.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 
 namespace attn::ptx {
 
-/// An array that is written when the kernel has run without a finding.
+/// An array that is written to a file if the kernel has run without a finding.
 struct OutputArray {
   std::string path;
   NpyType type;
@@ -28,13 +28,13 @@ struct KernelCall {
   std::vector<OutputArray> outputs;
 };
 
-/// What a word may be, for --help.
+/// The forms of a word, for --help.
 extern const char *const kArgumentHelp;
 
-/// Appends the parameter that the word says.
+/// Appends the parameter of the word.
 llvm::Error addArgument(llvm::StringRef word, KernelCall &call);
 
-/// "64,1,1" or "64"; the numbers that are not there are 1.
+/// "64,1,1" or "64"; missing dimensions are 1.
 llvm::Expected<Dim3> parseDim3(llvm::StringRef flag, llvm::StringRef text);
 
 } // namespace attn::ptx

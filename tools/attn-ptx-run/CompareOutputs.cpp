@@ -1,4 +1,4 @@
-//===- CompareOutputs.cpp - how far outputs are from the reference --------===//
+//===- CompareOutputs.cpp - errors of outputs against the reference -------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,28 +18,28 @@ using namespace attn::ptx;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Of scores of magnitude 1; float32 has 24 bits, and a score is a sum of many products.
+/// For scores of magnitude 1; float32 has 24 bits, and a score is a sum of many products.
 constexpr double kScoreError = 1e-5;
-/// Beyond this nothing would be seen. Of very large scores, one key has all the weight of nearly every row.
+/// A larger tolerance would hide all errors. With very large scores, one key has all the weight in nearly every row.
 constexpr double kLargestTolerance = 1.5 / (1 << 7);
-/// A row of numbers that are smaller than this share of the largest of all is judged as if it had those.
+/// A row whose elements are below this share of the overall maximum is judged as if they had that size.
 constexpr double kRowShare = 1.0 / 16;
-/// Fewer values, or fewer rows of them, say nothing about their scatter.
+/// With fewer values, or fewer rows of them, their scatter is unknown.
 constexpr int64_t kFewestNumbers = 48, kFewestRows = 16;
-/// Truncation makes values smaller by 0.36 of the type's epsilon in the mean. The bound is a sixteenth of epsilon, and
-/// so many standard errors. Several key tiles may share a column; if one of two truncates, that still exceeds the
-/// bound.
+/// Truncation makes values smaller by 0.36 of the type's epsilon on average. The bound is a sixteenth of epsilon plus
+/// kStandardErrors standard errors. Several key tiles may share a column; if one of two truncates, that still exceeds
+/// the bound.
 constexpr double kBiasShare = 1.0 / 16, kStandardErrors = 4;
-/// Rows of a warp, and what one instruction rounds of them.
+/// Rows of a warp, and those that one instruction rounds.
 constexpr int64_t kWarpRows = 32, kGroup = 8;
-/// Smaller weights than this share of the largest may be subnormal in float16.
+/// Weights below this share of the largest may be subnormal in float16.
 constexpr double kSmallestWeight = 1e-3;
 
 double getEpsilon(NpyType type) {
   return type == NpyType::BFloat16 ? 1.0 / (1 << 7) : type == NpyType::Float16 ? 1.0 / (1 << 10) : 0;
 }
 
-/// Heads whose rows are rows of one tile: of few queries, those that share a head of K.
+/// Heads whose rows are in one tile: with few queries, those that share a key head.
 int64_t getHeadsOfTile(const Kernel &kernel, int64_t heads, int64_t rows, bool areHeadsInner,
                        ArrayRef<NpyArray> arguments) {
   constexpr int64_t kMostTileRows = 64;
@@ -56,7 +56,7 @@ int64_t getHeadsOfTile(const Kernel &kernel, int64_t heads, int64_t rows, bool a
   return 1;
 }
 
-/// For each row of an output, its place among those that tiles are made of: packed sequences begin with a tile.
+/// For each row of an output, its index among the rows from which tiles are made: packed sequences begin with a tile.
 std::vector<int64_t> findPlaces(const Kernel &kernel, StringRef name, const NpyArray &output, bool areHeadsInner,
                                 ArrayRef<NpyArray> arguments) {
   std::vector<int64_t> places(getNumElements(output.shape) / std::max<int64_t>(output.shape.back(), 1));
@@ -98,7 +98,7 @@ public:
     sumOfRow += error;
     references.push_back(float(reference));
   }
-  /// Equal numbers are rounded alike: their errors are one error.
+  /// Equal values are rounded alike: their errors are one error.
   bool sayMuch() {
     if (count < kFewestNumbers)
       return false;
@@ -106,9 +106,9 @@ public:
     return 2 * (std::unique(references.begin(), references.end()) - references.begin()) >= count;
   }
   double getMean() const { return sum / count; }
-  /// Of independent errors.
+  /// For independent errors.
   double getStandardError() const { return std::sqrt(std::max(squares / count - getMean() * getMean(), 0.0) / count); }
-  /// Where the errors of a row are not: by the scatter of rows. Infinite of few.
+  /// Where the errors of a row are not independent: by the scatter of rows. Infinite if there are few.
   double getStandardErrorByRows() {
     closeRow();
     if (rows < kFewestRows)
@@ -130,13 +130,13 @@ private:
 
   int64_t count = 0, rows = 0, ofRow = 0, lastRow = -1;
   double sum = 0, squares = 0, sumOfRow = 0, rowSquares = 0, rowProducts = 0, countSquares = 0;
-  std::vector<float> references; ///< one for each number
+  std::vector<float> references; ///< one per value
 };
 
-/// The mean of (out − ref) / ref and its standard error: by the group of a warp's rows and of columns, by column; of
-/// all, as a decode step has few rows; and by rows and columns of one place, where one loop of several is executed.
-/// Keys that are apart make an output the weight of few keys, whose rounding is its own. A gradient is a sum over keys
-/// or queries, whose factors of 16 bits are rounded once for all columns of a row.
+/// The mean of (out − ref) / ref and its standard error, for several sets of elements: the groups of a warp's rows and
+/// of columns; each column; all elements, as a decode step has few rows; and the rows and columns at one index, where
+/// one of several loops runs. With separate keys, an output is the weight of few keys, each rounded independently. A
+/// gradient is a sum over keys or queries, whose 16-bit factors are rounded once for all columns of a row.
 void judgeBias(const NpyArray &found, const NpyArray &expected, ArrayRef<int64_t> places, double largest,
                bool isGradient, OutputError &result) {
   const double epsilon = getEpsilon(found.type);
@@ -174,7 +174,7 @@ struct Difference {
   double largest = 0, scale = 0;
 };
 
-/// Equal infinities and a NaN on both sides are no difference; what else is not finite is an infinite one.
+/// Equal infinities, and a NaN on both sides, are no difference; any other non-finite value is an infinite one.
 Difference measure(const NpyArray &found, const NpyArray &expected, int64_t first, int64_t count) {
   Difference difference;
   for (int64_t i = first; i < first + count; ++i) {
@@ -210,7 +210,7 @@ OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const
     columns = count;
   }
   const double scale = measure(found, expected, 0, count).scale;
-  // Of IR it is not known how large the scores are: slopes or a bias may be hundreds.
+  // For IR, the size of the scores is unknown: slopes or a bias may be in the hundreds.
   const bool isProblem = any_of(kernel.arguments, [](const auto &argument) { return argument.name == "q"; });
   const double share = isProblem ? kRowShare : 1;
   const double tolerance = getTolerance(kernel, name, found, arguments);
@@ -218,7 +218,7 @@ OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const
   for (auto [row, magnitude] : enumerate(ofRows)) {
     const Difference difference = measure(found, expected, row * columns, columns);
     result.largest = std::max(result.largest, difference.largest);
-    // The log-sum-exp is a score, whose error is one of its magnitude and no relative one.
+    // The log-sum-exp is a score: its error is relative to the magnitude of scores, not to its own.
     const bool isScore = result.isOfRow && columns == 1;
     const double least = isScore ? magnitude : result.isOfRow ? share * scale : 0;
     const double bound = isScore || magnitude <= 1

@@ -17,7 +17,7 @@ using namespace attn::ptx;
 
 namespace {
 
-/// A kernel that executes so many times more than it should hangs.
+/// A kernel that executes this many times more instructions than expected hangs.
 constexpr uint64_t kPatience = 4;
 constexpr uint64_t kLeastInstructions = 20000;
 
@@ -25,7 +25,7 @@ class FaultRunner {
 public:
   FaultRunner(ProblemRunner &runner, StringRef ptx) : runner(runner) { ptx.split(lines, '\n'); }
 
-  /// What the text does without a fault.
+  /// Records the behaviour of the text without a fault.
   Error observe(uint64_t maxInstructions) {
     emulator.keepsLaunches = emulator.tracesWrites = true;
     uint64_t most = 0;
@@ -82,7 +82,7 @@ public:
   }
 
 private:
-  /// The kind of the first: "PTX line 12: race: …".
+  /// The kind of the first finding: "PTX line 12: race: …".
   std::string describeFindings() const {
     const StringRef kind = StringRef(emulator.findings).split(": ").second.split(": ").first;
     return kind == "unknown-instruction" || kind == "invalid-operand" ? "invalid" : ("finding " + kind).str();
@@ -95,7 +95,7 @@ private:
     uint64_t writes, memory;
   };
   std::vector<Trace> traces;   ///< by input
-  std::set<unsigned> executed; ///< lines
+  std::set<unsigned> executed; ///< line numbers
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- Inputs.cpp - inputs that bring faults to light ---------------------===//
+//===- Inputs.cpp - inputs that expose faults -----------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,30 +20,30 @@ using namespace attn::ptx;
 
 namespace {
 
-/// Not quite 65504, so that no number becomes infinite.
+/// Slightly below 65504, so that no value becomes infinite.
 constexpr double kLargestFloat16 = 60000;
 
 bool isFloat(NpyType type) {
   return type == NpyType::Float16 || type == NpyType::BFloat16 || type == NpyType::Float32 || type == NpyType::Float64;
 }
 
-/// Beyond this magnitude each second row of Q is left as it is, so that a warp has rows of both kinds.
+/// Above this magnitude, every second row of Q stays unscaled, so that a warp has rows of both kinds.
 constexpr double kMixedMagnitude = 1 << 20;
-/// A thread's registers are of rows that are eight apart: the next eight begin with the next factor.
+/// A thread has rows at a distance of eight: each group of eight begins with the next factor.
 constexpr int64_t kRowGroup = 8;
-/// What a float16 may be multiplied with; K takes the rest.
+/// The largest factor for a float16; the rest is applied to K.
 constexpr double kLargestFactor16 = 1 << 13;
-/// Scores of all rows: of keys that weigh alike; whose maximum grows by little, by more than a maximum may lag behind,
-/// and by so much that no weight of before is left.
+/// Scores of rows: with keys of similar weight; with a maximum that grows slightly, by more than it may lag behind, and
+/// so much that earlier weights vanish.
 constexpr double kGrowingFactors[] = {128, 1, 16, 4};
-/// Gradients of rows where one key has all the weight are 0.
+/// Gradients of rows in which one key has all the weight are 0.
 constexpr double kGrowingFactorsOfGradients[] = {8, 1, 4, 2};
-/// Beside rows of several sizes, the last key is so many times as large as the first: each tile has new maxima.
+/// Besides rows of several sizes, the last key is this many times as large as the first: each tile has new maxima.
 constexpr double kGrowthOfKeys = 3;
-/// Scores are beyond 2^31, and those of other rows of the warp are not.
+/// Scores are beyond 2^31, while those of other rows of the warp are not.
 constexpr double kLargeFactors[] = {2147483648, 1};
-/// Beside rows of scores whose maximum lags behind: one whose maximum grows, in one group of a warp's rows after
-/// another. The first one comes late: a decode step has fewer rows, and needs all of them to judge roundings.
+/// Besides rows whose maximum lags behind, one whose maximum grows, in each group of a warp's rows in turn. The first
+/// one comes late: a decode step has fewer rows, and needs all of them to judge rounding.
 constexpr double kFactorOfFewRows = 16;
 constexpr int64_t kFewRows = 33;
 
@@ -63,14 +63,14 @@ void writeFloat(NpyArray &array, int64_t i, double value) {
     reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, value);
 }
 
-/// The number of a row, one more at each group.
+/// A row's index, with one more at each group.
 int64_t getPlace(int64_t row) { return row + row / kRowGroup; }
 double getFactor(ArrayRef<double> factors, int64_t row) { return factors[getPlace(row) % factors.size()]; }
 double getFactorOfFew(const InputKind &kind, int64_t row) {
   return getPlace(row) % kFewRows == kFewRows - 1 ? kind.ofFewRows : 1;
 }
 
-/// Each row by its own factor.
+/// Scales each row by its own factor.
 void scale(NpyArray &array, function_ref<double(int64_t)> getFactorOfRow) {
   const double limit = array.type == NpyType::Float16 ? kLargestFloat16 : HUGE_VAL;
   const int64_t columns = array.shape.empty() ? 1 : std::max<int64_t>(array.shape.back(), 1);
@@ -79,7 +79,7 @@ void scale(NpyArray &array, function_ref<double(int64_t)> getFactorOfRow) {
       writeFloat(array, i, std::clamp(readFloat(array, i) * factor, -limit, limit));
 }
 
-/// Of a layout whose second last dimension is not that of keys, it is heads that grow, or rows of a page.
+/// In a layout whose second last dimension is not that of keys, heads grow, or rows of a page.
 void growKeys(NpyArray &keys) {
   if (keys.shape.size() < 2)
     return;
@@ -90,14 +90,14 @@ void growKeys(NpyArray &keys) {
   }
 }
 
-/// K and V of each second batch index from `first` on, where its rows lie right behind those of the one before: nothing
-/// of them is in the outputs of the others.
+/// Fills K and V of every second batch index from `first` on with NaN, if their rows directly follow those of the
+/// previous one: the other outputs must not contain them.
 void poisonNeighbours(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, int64_t first) {
   const NpyArray *sums = nullptr; // where sequences are packed
   for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
     if (argument.name == "cu_seqlens_k")
       sums = &array;
-    // Lengths leave rows between them.
+    // With lengths there are unused rows between them.
     if (any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::PrefixSums; }))
       return;
   }
@@ -117,7 +117,7 @@ void poisonNeighbours(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, in
 
 namespace {
 
-/// What is a 1 in memory; of int8 the largest, which its scale brings to about 1.
+/// The encoding of 1; for int8 the largest value, which its scale maps to about 1.
 void setOne(NpyArray &array, int64_t index) {
   constexpr char kOneFloat8 = 0x38, kOneE5M2 = 0x3c, kLargestInt8 = 127;
   switch (array.type) {
@@ -129,8 +129,8 @@ void setOne(NpyArray &array, int64_t index) {
   }
 }
 
-/// `rows` rows of `inner` elements, each of heads of `columns`, from key `firstKey` on. One column further than the
-/// key, so that no block of an mma is its own transposition.
+/// Sets ones in `rows` rows of `inner` elements, with heads of `columns`, from key `firstKey` on. The column is one
+/// higher than the key, so that no block of an mma is its own transpose.
 void setOnes(NpyArray &array, int64_t first, int64_t rows, int64_t inner, int64_t columns, int64_t firstKey) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t start = first + row * inner;
@@ -214,7 +214,7 @@ std::string InputKind::print() const {
 
 std::vector<InputKind> attn::ptx::getDefaultKinds(const Kernel &kernel) {
   InputKind normal{{1}, /*separatesKeys=*/true, /*firstPoisoned=*/1};
-  // Scores of 2^31 are not exact, and the weights of a backward pass are powers of what they differ from lse.
+  // Scores of 2^31 are not exact, and the weights of a backward pass are exponentials of their difference to lse.
   if (kernel.kind == "backward")
     return {normal, {{std::begin(kGrowingFactorsOfGradients), std::end(kGrowingFactorsOfGradients)}, false, 0}};
   normal.ofFewRows = kFactorOfFewRows;
@@ -242,7 +242,7 @@ std::vector<double> RowMagnitudes::of(const NpyArray &output, int64_t &columns) 
   }
   if (own == ofQueries)
     return values;
-  // One number a row, heads in front of rows; Q has them behind, or in its columns.
+  // One value per row, with heads before rows; Q has them after rows, or in its columns.
   const size_t rank = shape.size();
   const bool isSwapped =
       rank >= 2 && own.size() == rank && own[rank - 1] == shape[rank - 2] && own[rank - 2] == shape[rank - 1];
@@ -263,7 +263,7 @@ Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, cons
   Expected<std::vector<NpyArray>> arrays = createArguments(kernel, options);
   if (!arrays)
     return arrays.takeError();
-  // Q and K of a problem line; of IR, what comes first is Q.
+  // Q and K of a problem line; for IR, the first argument is Q.
   NpyArray *queries = findFloats(kernel, *arrays, "q"), *keys = findFloats(kernel, *arrays, "k");
   if (!queries)
     queries = findFloats(kernel, *arrays, "");

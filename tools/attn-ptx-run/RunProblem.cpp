@@ -37,19 +37,19 @@ struct SizeRange {
   int64_t leastKeys, mostKeys;
   int64_t parity; ///< of the number of keys
 };
-/// Tiles that all rows and keys fill; more than one of queries, and more of keys than stages; more queries than keys,
-/// and more than half a tile of those; less than one. Of two numbers side by side, a comparison that is off by one
-/// keeps one key too many or too few.
+/// Sizes with tiles that all rows and keys fill; with more than one query tile, and more key tiles than stages; with
+/// more queries than keys, and more than half a tile of those; with less than one tile. The parity matters: with an
+/// off-by-one comparison, one of two adjacent sizes keeps a key too many or too few.
 constexpr SizeRange kSizes[] = {
     {128, 128, 256, 256, 0}, {193, 257, 385, 449, 1}, {130, 160, 66, 126, 0}, {1, 40, 1, 39, 1}};
-/// Of few queries, keys are split where there are many.
+/// With few queries and many keys, keys are split.
 constexpr SizeRange kSplitSizes = {1, 1, 1025, 1151, 1};
-/// Of a line with fewer rows, each kind of inputs is drawn again, at most so often: each key of a thread shall be the
-/// largest of some row, and the rounding of each shall show.
+/// For a line with fewer rows, each kind of input is drawn again, at most kMostInputs times: each key of a thread
+/// should be the largest of some row, and the rounding of each should be visible.
 constexpr size_t kEnoughRows = 256, kMostInputs = 4;
 } // namespace
 
-/// Where nobody gives the numbers of queries or keys.
+/// Draws sizes where the numbers of queries or keys are not given.
 static std::vector<driver::ArgumentOptions> drawSizes(const Kernel &kernel, const driver::ArgumentOptions &given) {
   auto isOpen = [&](StringRef name) { return is_contained(kernel.sizes, name) && !given.sizes.contains(name.str()); };
   if (!isOpen("sq") && !isOpen("sk"))
@@ -79,7 +79,7 @@ static Expected<driver::LoadedKernel> compileKernel(const ProblemRun &run, Strin
     return createStringError("expected a line '.target sm_80' or the like in the PTX, found none");
   options.schedule = run.schedule;
   options.embedCubin = false;
-  options.isQuick = true; // PTX is what it is all the same
+  options.isQuick = true; // the PTX is the same anyway
   if (!run.ptx.empty())
     options.ptx = run.ptx;
   options.failOnFallback = run.ptx.empty();
@@ -105,7 +105,7 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
         return compiled.takeError();
       forward = std::move(*compiled);
     }
-  // The reference is short beside the emulation, and threads of OpenMP wait by spinning.
+  // The reference is short compared with the emulation, and OpenMP threads wait by spinning.
   attn_runtime_set_num_threads(1);
   CudaEmulator &emulator = CudaEmulator::get();
   if (run.maxInstructions)
@@ -123,7 +123,7 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
   const bool isRepeated = isDefault && run.source.problem && runner.kernel.getDescription().kind != "backward";
   const std::vector<InputKind> kinds = isDefault ? getDefaultKinds(runner.kernel.getDescription()) : run.kinds;
   for (auto [i, kind] : enumerate(kinds)) {
-    // Sizes, lengths and tables are others as well; once lengths are full, so that the last keys count.
+    // Varies sizes, lengths and tables too; once with full lengths, so that the last keys count.
     driver::ArgumentOptions own = run.arguments;
     if (isDefault) {
       own.seed += i;
@@ -161,7 +161,7 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
   input.arguments = std::move(*arguments);
   if (Error error = runForwardPass(input.arguments))
     return error;
-  // By a problem line: of IR it is not known which dimension holds keys. 16 bits: others do not round weights.
+  // Only for a problem line: for IR, the key dimension is unknown. Only for 16 bits: other types do not round weights.
   const StringRef line = run.source.problem ? StringRef(*run.source.problem) : "layout=";
   const bool isKnown = !line.contains("layout=") || line.contains("layout=varlen") || areHeadsInner;
   const bool rounds = any_of(zip_equal(description.arguments, input.arguments), [](auto pair) {
@@ -178,7 +178,7 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
     name << size << value << " ";
   name << kind.print();
   input.kind = std::move(kind);
-  // The reference's floats are of 64 bits.
+  // The reference's floats have 64 bits.
   for (auto [outputs, whose] :
        {std::pair<std::vector<NpyArray> *, const driver::LoadedKernel *>(&input.initial, &kernel),
         {&input.expected, &reference}}) {

@@ -41,7 +41,7 @@ void attn::ptx::printCoverage(ArrayRef<LaunchRecord> launches) {
   }
   for (auto &[name, lines] : kernels) {
     outs() << name << ": " << lines.all - lines.missed.size() << " of " << lines.all << " instructions executed";
-    // As ranges of lines of the text; what lies between two is a label or empty.
+    // As ranges of text lines; between two of them are only labels or empty lines.
     for (auto at = lines.missed.begin(); at != lines.missed.end();) {
       const int first = *at;
       int last = first;

@@ -13,7 +13,7 @@ namespace attn::ptx {
 /// Blocks, instructions, bank conflicts, narrow accesses and time, on standard output.
 void printSummary(const std::string &name, const Report &report);
 
-/// For each kernel: how many of its lines some launch has executed, and which none.
+/// For each kernel: how many of its lines any launch has executed, and which ones none has.
 void printCoverage(llvm::ArrayRef<LaunchRecord> launches);
 
 } // namespace attn::ptx

@@ -4,9 +4,9 @@
 //
 //   attn-ptx-run [KERNEL.ptx] --problem='b1 hq2 sq64 sk64 d64 bf16'
 //
-// Runs the kernel in the emulator of test/lib/PTXEmulator and writes its outputs. Where the kernel does something
-// wrong, that is said, the report is written and the outputs are not. With --problem or --ir, the host's side of that
-// source launches the PTX (without KERNEL.ptx, attn's own), and the outputs are compared with the reference.
+// Runs the kernel in the emulator of test/lib/PTXEmulator and writes its outputs. If the kernel does something wrong,
+// it reports that and writes the report, but no outputs. With --problem or --ir, the host code of that source launches
+// the PTX (without KERNEL.ptx, attn's own), and the outputs are compared with the reference.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -100,7 +100,7 @@ Expected<std::string> getEntry(const ptx::Module &module) {
                            (names.empty() ? "" : " (" + names + ")"));
 }
 
-/// The host's side decides what is launched: flags that say so as well would only contradict it.
+/// The host code decides what is launched, so flags for it could only contradict.
 Error checkProblemFlags() {
   if (!problem.empty() && !irFile.empty())
     return createStringError("expected --problem=LINE or --ir=FILE.mlir, found both");

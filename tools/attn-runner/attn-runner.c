@@ -2,10 +2,10 @@
  *
  *   attn-runner LIBRARY.so ENTRY CALL
  *
- * Built for the processor that the library is for, which an emulator may be: attnc run --runner="qemu-aarch64 …
- * attn-runner" writes the library and the call (CallFile.h), and reads the answer from there. ENTRY is a checked entry.
- * Each array ends at a page that may not be touched, so a read or a store behind it is a fault. The exit status is 0
- * where the entry has returned, whatever it said; 2 where it could not be called.
+ * Built for the processor of the library, which may be emulated: attnc run --runner="qemu-aarch64 … attn-runner" writes
+ * the library and the call (CallFile.h), and reads the answer from there. ENTRY is a checked entry. Each array ends at
+ * a protected page, so a load or store beyond it faults. The exit status is 0 if the entry has returned, with any code;
+ * 2 if it could not be called.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

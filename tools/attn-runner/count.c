@@ -1,8 +1,8 @@
 /*===- count.c - a plugin of qemu-aarch64 that counts a kernel's instructions ----===
  *
- * build/arm/counting-runner (scripts/build-arm-runner.sh) loads it: of the instructions that a library executes it
- * counts all, vector multiply-adds (those of 2^x too), loads and stores, and prints them on standard error. A
- * translated block is the library's where its code is mapped from the file `library`.
+ * build/arm/counting-runner (scripts/build-arm-runner.sh) loads it. It counts the instructions that a library executes:
+ * all, vector multiply-adds (including those of 2^x), loads and stores, and prints the counts on standard error. A
+ * translated block belongs to the library if its code is mapped from the file `library`.
  *
  * Debian's qemu-user has no qemu-plugin.h: these are declarations of version 1 of the interface, as of QEMU 7.2.
  *
@@ -47,7 +47,7 @@ static int isMultiplyAdd(uint32_t word) {
   return 0;
 }
 
-/* Whether this address is mapped from the library. */
+/* True if this address is mapped from the library. */
 static int isInLibrary(const void *address) {
   static uintptr_t first, last;
   uintptr_t place = (uintptr_t)address;

@@ -1,8 +1,7 @@
 //===- Bench.cpp - attnc bench --------------------------------------------===//
 //
-// Times kernels against ceilings measured in the same run, round by round: the
-// multiply-adds or the reads of as many threads, from kernels of our own that do
-// nothing else.
+// Times kernels against ceilings measured in the same run, round by round: multiply-adds or reads on as many threads,
+// by kernels of our own that do nothing else.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,12 +22,12 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Rounds of each problem, at least; the ceiling is measured again in every one.
+/// Fewest rounds of each problem; each round measures the ceiling again.
 static constexpr unsigned kMinRounds = 5;
 
 using Arguments = std::vector<NpyArray>;
 
-/// Where the lines go: not between the records.
+/// The stream of the text lines: not the one of the records.
 static raw_ostream &getText(const BenchCommand &command) { return command.json == "-" ? errs() : outs(); }
 
 Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
@@ -50,7 +49,7 @@ Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
   return problem;
 }
 
-/// Compiles the unfused chain beside a kernel, where it is asked for.
+/// Compiles the unfused chain along with a kernel, if requested.
 static Error addUnfused(const BenchCommand &command, BenchCase &timed, StringRef kernel) {
   if (!command.compareUnfused)
     return Error::success();
@@ -64,7 +63,7 @@ static Error addUnfused(const BenchCommand &command, BenchCase &timed, StringRef
   return Error::success();
 }
 
-/// The sizes among those given that a kernel has; other problems and kernels may have others.
+/// Selects the given sizes that a kernel has; other problems and kernels may have others.
 static ArgumentOptions getArgumentOptions(const BenchCommand &command, const Kernel &kernel) {
   ArgumentOptions options;
   for (const auto &[name, size] : command.sizes)
@@ -79,7 +78,7 @@ static Expected<BenchCase> createCase(const BenchCommand &command, const std::st
   if (!problem)
     return problem.takeError();
   Source source{"", line};
-  StringRef name = problem->grad.empty() ? "" : "sdpa_backward"; // whose forward pass is a problem of its own
+  StringRef name = problem->grad.empty() ? "" : "sdpa_backward"; // whose forward pass is a separate problem
   Expected<LoadedKernel> kernel = LoadedKernel::compile(source, command.options, name);
   if (!kernel)
     return kernel.takeError();
@@ -102,7 +101,7 @@ static Expected<BenchCase> createCase(const BenchCommand &command, const std::st
   return result;
 }
 
-/// A kernel of a file, which is loaded already.
+/// A kernel of a file that is already loaded.
 static Expected<BenchCase> createCase(const BenchCommand &command, LoadedKernel kernel) {
   const Kernel description = kernel.getDescription();
   for (const std::string &name : description.sizes)
@@ -126,7 +125,7 @@ static Expected<BenchCase> createCase(const BenchCommand &command, LoadedKernel 
   return result;
 }
 
-/// What the time would be at either ceiling, which of them bounds, and how near the kernel is to both.
+/// Prints the time at each ceiling, the limiting one, and how close the kernel is to both.
 static void printBound(raw_ostream &os, const BenchRecord &record) {
   double ridge = record.maxGflops / record.maxGigabytes;
   bool isMemoryBound = record.cost.getIntensity() < ridge;
@@ -224,7 +223,7 @@ static Error timeProblem(const BenchCommand &command, const std::string &line, s
   return command.roofline == Roofline::Measured ? printLoops(command, {"", line}) : Error::success();
 }
 
-/// Each kernel of a file, or the one that is asked for; their loops at the end.
+/// Each kernel of a file, or the requested one; their loops at the end.
 static Error timeFile(const BenchCommand &command, std::vector<BenchRecord> &records) {
   Expected<LoadedKernel> loaded = LoadedKernel::compile(*command.source, command.options, command.kernel);
   if (!loaded)
@@ -244,7 +243,7 @@ static Error timeFile(const BenchCommand &command, std::vector<BenchRecord> &rec
   return command.roofline == Roofline::Measured ? printLoops(command, *command.source) : Error::success();
 }
 
-/// The loops of a problem's kernel for any target, below its line.
+/// Prints the loops of a problem's kernel for any target, below its line.
 static Error describeProblem(const BenchCommand &command, const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
@@ -285,7 +284,7 @@ static Error printCeilings(const BenchCommand &command) {
 }
 
 int driver::bench(const BenchCommand &command) {
-  // A file that cannot be written is found before the time is spent.
+  // Reports a file that cannot be written before the time is spent.
   OutputFiles probe(command.source ? command.source->file : "");
   if (!command.json.empty())
     if (Error error = probe.add(command.json, [](raw_ostream &) {}))

@@ -1,4 +1,4 @@
-//===- Bench.h - what attnc bench times -------------------------*- C++ -*-===//
+//===- Bench.h - the cases of attnc bench -----------------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,26 +19,26 @@ struct BenchCase {
   std::string noRate;                               ///< why there is no rate; empty where there is one
   LoadedKernel kernel;
   std::optional<LoadedKernel> unfused;
-  /// What is read from memory is read from the next copy in the next round: no cache still holds it.
+  /// For memory-bound kernels, each round reads the next copy, which is in no cache.
   std::vector<std::vector<NpyArray>> copies;
   Cost cost;
 };
 
-/// Figures of one of them.
+/// The figures of one case.
 struct BenchRecord {
   std::string title;
   std::string noRate; ///< why there is no rate; empty where there is one
   Cost cost;
-  bool isOnDevice = false;                ///< of a GPU, which has no measured ceilings
-  double best = 0, median = 0;            ///< seconds of a call
-  std::optional<double> unfused{};        ///< seconds of the chain
-  std::string product{};                  ///< what the ceiling of multiply-adds is of
-  double maxGflops = 0, maxGigabytes = 0; ///< the ceilings; 0 for one that was not asked for
-  std::string busy{};                     ///< as describeLoad says it
+  bool isOnDevice = false;                ///< for a GPU, which has no measured ceilings
+  double best = 0, median = 0;            ///< seconds per call
+  std::optional<double> unfused{};        ///< seconds of the unfused chain
+  std::string product{};                  ///< the kind of multiply-adds of the ceiling
+  double maxGflops = 0, maxGigabytes = 0; ///< the ceilings; 0 for one that was not requested
+  std::string busy{};                     ///< as in describeLoad
 
   double getGflops() const { return cost.flops / best * 1e-9; }
   double getGigabytes() const { return cost.bytes / best * 1e-9; }
-  /// Of what bounds the problem: multiply-adds, or reads.
+  /// The rate of the problem's limiting resource: multiply-adds or reads.
   double getRate() const { return cost.isDecode ? getGigabytes() : getGflops(); }
   double getCeiling() const { return cost.isDecode ? maxGigabytes : maxGflops; }
   llvm::StringRef getUnit() const { return cost.isDecode ? " GB/s" : " GFLOP/s"; }
@@ -49,12 +49,12 @@ struct BenchRecord {
 std::string printThreads(int threads);
 /// The line of a record.
 void printRecord(llvm::raw_ostream &os, const BenchRecord &record, int threads);
-/// All records as one array of JSON.
+/// All records as one JSON array.
 void writeRecords(llvm::raw_ostream &os, llvm::ArrayRef<BenchRecord> records, const BenchCommand &command);
 
 class DeviceArguments;
 
-/// Times kernels that take the same arguments, which are copied to the device once.
+/// Times kernels with the same arguments, which are copied to the device once.
 class DeviceTimer {
 public:
   static llvm::Expected<DeviceTimer> create(const LoadedKernel &kernel,
@@ -62,7 +62,7 @@ public:
   DeviceTimer(DeviceTimer &&);
   DeviceTimer &operator=(DeviceTimer &&);
   ~DeviceTimer();
-  /// Seconds of one of `repeats` calls, which follow each other.
+  /// Seconds of one of `repeats` consecutive calls.
   llvm::Expected<double> sample(const LoadedKernel &kernel, int repeats);
 
 private:

@@ -1,7 +1,7 @@
 //===- BenchDevice.cpp - attnc bench of kernels for a GPU -----------------===//
 //
-// Calls follow each other on the null stream; a sample is a number of them with one
-// wait at the end, so that the time to start a kernel hides behind the one before.
+// Calls are queued on the null stream. A sample has a number of calls and one wait at the end, so that the launch
+// latency of a kernel is hidden behind the previous one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Samples of each problem, at least, and how long one lasts.
+/// Fewest samples of each problem, and the length of one.
 static constexpr unsigned kMinSamples = 5;
 static constexpr double kSampleSeconds = 0.02;
 

@@ -37,7 +37,7 @@ void driver::printRecord(raw_ostream &os, const BenchRecord &record, int threads
   os << record.busy << "\n";
 }
 
-/// What the system calls the processor, or else LLVM.
+/// The system's name of the processor, or LLVM's.
 static std::string getMachine() {
   auto buffer = MemoryBuffer::getFileAsStream("/proc/cpuinfo");
   StringRef text = buffer ? (*buffer)->getBuffer() : "";

@@ -1,4 +1,4 @@
-//===- CeilingLoops.cpp - the code whose speed is the ceiling -------------===//
+//===- CeilingLoops.cpp - loops that measure the ceilings -----------------===//
 //
 // A loop of independent vector multiply-adds in registers, and one that reads
 // memory from one end to the other, built for the same target as the kernels.
@@ -22,7 +22,7 @@ using namespace attn::driver;
 
 namespace {
 
-/// A function of one block that repeats itself while `round < count`, with values carried from round to round.
+/// A function of one block that loops while `round < count`, with loop-carried values.
 class LoopBuilder {
 public:
   LoopBuilder(Module &module, StringRef name, Type *result, ArrayRef<Type *> arguments)
@@ -34,7 +34,7 @@ public:
     b.SetInsertPoint(entry);
   }
 
-  /// From here on code is in the loop; returns the number of the round.
+  /// Starts the loop body; returns the induction variable.
   Value *startLoop() {
     b.CreateBr(loop);
     b.SetInsertPoint(loop);
@@ -47,7 +47,7 @@ public:
     value->addIncoming(init, entry);
     return value;
   }
-  /// From here on code is after the loop.
+  /// Ends the loop body.
   void endLoop(Value *count) {
     Value *following = b.CreateAdd(round, b.getInt64(1));
     round->addIncoming(following, loop);
@@ -65,8 +65,8 @@ private:
 
 } // namespace
 
-/// x = x * a + a on vectors; of bf16 x = x + sums of products of pairs, or of fours (bfmmla). Without FMA instructions
-/// a multiplication and an addition count as the two operations they are.
+/// x = x * a + a on vectors; for bf16, x = x + sums of products of pairs, or of fours (bfmmla). Without FMA
+/// instructions, a multiplication and an addition count as two operations.
 static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Product product, Value *x, Value *factor) {
   Type *vector = x->getType();
   if (product == Product::Bf16Dot) {
@@ -83,15 +83,14 @@ static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Produc
   return b.CreateFAdd(b.CreateFMul(x, factor), factor);
 }
 
-/// double fma_peak(i64 rounds): chains of multiply-adds, `rounds` times; returns an element so that none is
-/// dead.
+/// double fma_peak(i64 rounds): chains of multiply-adds, `rounds` times; returns an element, so that no chain is dead.
 static void buildFmaLoop(Module &module, const TargetInfo &target, Product product) {
   LoopBuilder code(module, kFmaLoopName, Type::getDoubleTy(module.getContext()),
                    {Type::getInt64Ty(module.getContext())});
   IRBuilder<> &b = code.b;
   Type *element = product == Product::F64 ? b.getDoubleTy() : b.getFloatTy();
   auto *vector = FixedVectorType::get(element, target.getLanes(element->getPrimitiveSizeInBits()));
-  // Of the order of one and neither growing nor vanishing; read from a volatile so that nothing is folded.
+  // Values near 1 that neither grow nor vanish; loaded from a volatile variable, so that nothing is folded.
   Value *slot = b.CreateAlloca(element);
   b.CreateStore(ConstantFP::get(element, 0.999), slot, /*isVolatile=*/true);
   Value *factor = b.CreateVectorSplat(vector->getNumElements(), b.CreateLoad(element, slot, /*isVolatile=*/true));
@@ -112,8 +111,8 @@ static void buildFmaLoop(Module &module, const TargetInfo &target, Product produ
   b.CreateRet(b.CreateFPCast(b.CreateExtractElement(sum, uint64_t(0)), b.getDoubleTy()));
 }
 
-/// i64 read_sum(ptr data, i64 rounds): the sum of kReadStreams parts of rounds · kReadVectors vectors, all parts at
-/// once, in kReadVectors chains.
+/// i64 read_sum(ptr data, i64 rounds): the sum of kReadStreams parts of rounds · kReadVectors vectors, all parts
+/// concurrently, in kReadVectors chains.
 static void buildReadLoop(Module &module, const TargetInfo &target) {
   LLVMContext &context = module.getContext();
   LoopBuilder code(module, kReadLoopName, Type::getInt64Ty(context),

@@ -1,4 +1,4 @@
-//===- Ceilings.cpp - what the machine can do, measured -------------------===//
+//===- Ceilings.cpp - measured limits of the machine ----------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ double driver::getSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Of all threads of this process, while they had a processor.
+/// CPU time of all threads of this process.
 static double getProcessorSeconds() {
   timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -59,11 +59,11 @@ Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, i
     return readLoop.takeError();
   ceilings.fmaLoop = reinterpret_cast<FmaLoop>(*fmaLoop);
   ceilings.readLoop = reinterpret_cast<ReadLoop>(*readLoop);
-  // A dot product has two multiply-adds a lane of 32 bits, one of bfmmla four.
+  // A dot product has two multiply-adds per 32-bit lane, one of bfmmla four.
   unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : target.hasBf16Matrices ? 8 : 16;
   ceilings.flopsPerRound = getNumChains(product) * target.getLanes(elementBits) * 2.0;
   ceilings.readRoundBytes = int64_t(kReadStreams) * kReadVectors * target.vectorBits / 8;
-  // Rounds that last about kPeakSeconds.
+  // Iterations that last about kPeakSeconds.
   double start = getSeconds();
   ceilings.fmaLoop(kCalibrationRounds);
   ceilings.fmaRounds = std::max<int64_t>(1, kCalibrationRounds * kPeakSeconds / (getSeconds() - start));

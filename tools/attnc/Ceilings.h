@@ -1,7 +1,7 @@
-//===- Ceilings.h - what the machine can do, measured -----------*- C++ -*-===//
+//===- Ceilings.h - measured limits of the machine --------------*- C++ -*-===//
 //
-// The two ceilings of which every figure is a share: multiply-adds, and reads of
-// memory that no cache holds. Measured in the same run, on as many threads.
+// The two ceilings to which every figure is relative: multiply-adds, and reads from memory without caches. Measured in
+// the same run, on as many threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,43 +17,42 @@
 
 namespace attn::driver {
 
-/// Independent chains of the ceiling of multiply-adds: latency times rate of current processors, within 16 registers;
-/// of products of pairs, which take longer and come with 32 registers.
+/// Independent chains for the multiply-add ceiling: latency times rate of current processors, within 16 registers; and
+/// for products of pairs, which have a longer latency and 32 registers.
 constexpr int kFmaChains = 12, kDotChains = 24;
-/// Vectors that a round of the reading loop takes from each segment, and segments that it reads at once. On Zen 5 one
-/// segment reads a sixth less, and so do sixteen.
+/// Vectors that an iteration of the reading loop takes from each segment, and segments that it reads concurrently. On
+/// Zen 5, one segment is a sixth slower, and so are sixteen.
 constexpr int kReadVectors = 8, kReadStreams = 4;
 constexpr int64_t kReadAlignment = 64;
 /// Bytes of one measurement: more than any cache holds.
 constexpr int64_t kReadBytes = int64_t(256) << 20;
 constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_sum";
 
-/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of pairs of bf16 in
-/// f32 (vdpbf16ps), which few targets have.
+/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of bf16 pairs in f32
+/// (vdpbf16ps), which few targets have.
 enum class Product { F32, F64, Bf16Dot };
 llvm::StringRef getProductName(Product product);
 constexpr int getNumChains(Product product) { return product == Product::Bf16Dot ? kDotChains : kFmaChains; }
-/// The products that bound a problem with elements of this type.
+/// The products that limit a problem with elements of this type.
 Product getProduct(Problem::Element element, const TargetInfo &target);
 
-/// Loads `double fma_peak(i64 rounds)` of those products, and `i64 read_sum(ptr, i64 rounds)`.
+/// Loads `double fma_peak(i64 rounds)` for those products, and `i64 read_sum(ptr, i64 rounds)`.
 llvm::Expected<std::unique_ptr<LoadedObject>> compileCeilingLoops(const TargetInfo &target, Product product);
 
 double getSeconds();
 
-/// Both ceilings, of all threads together; each call measures anew and keeps the best.
+/// Both ceilings, for all threads together; each call measures again and keeps the best.
 class Ceilings {
 public:
   static llvm::Expected<Ceilings> create(const TargetInfo &target, Product product, int threads);
   /// Short bursts: on a shared machine one of them runs undisturbed.
   void measureFma();
-  /// One pass over kReadBytes, which are allocated by the first.
+  /// One pass over kReadBytes; the first call allocates them.
   llvm::Error measureRead();
 
   double getGflops() const { return gflops; }
   double getGigabytes() const { return gigabytes; }
-  /// Of the time that the loops' threads asked of the processors, the part that they had: less than 1 where other
-  /// programs ran beside them.
+  /// CPU time of the loops' threads relative to their elapsed time: less than 1 if other programs ran at the same time.
   double getProcessorShare() const { return wantedSeconds > 0 ? processorSeconds / wantedSeconds : 1; }
 
 private:

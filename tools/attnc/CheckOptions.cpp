@@ -1,4 +1,4 @@
-//===- CheckOptions.cpp - options and commands that do not go together ----===//
+//===- CheckOptions.cpp - options and commands that exclude each other ----===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace attn;
 
-/// "attnc run or attnc bench": the commands that have an option of this name.
+/// "attnc run or attnc bench": the commands with an option of this name.
 template <typename Predicate>
 static std::string listCommands(ArrayRef<cl::SubCommand *> commands, StringRef name, Predicate isWanted) {
   std::string names;
@@ -23,14 +23,14 @@ static std::string listCommands(ArrayRef<cl::SubCommand *> commands, StringRef n
   return names;
 }
 
-/// The word after = or in the next argument, where the option cannot do without: "" is then one of its words.
+/// The value after =, or the next argument if the option requires a value: "" is then one of its words.
 static StringRef getWord(ArrayRef<char *> arguments, size_t position, const driver::OptionWords &option) {
   StringRef argument(arguments[position]);
   bool isNext = !argument.contains('=') && !is_contained(option.words, StringRef()) && position + 1 < arguments.size();
   return isNext ? StringRef(arguments[position + 1]) : argument.split('=').second;
 }
 
-/// A command without a file as input, which somebody gives one.
+/// Reports a file given to a command that takes none.
 static Error checkPositionals(ArrayRef<char *> arguments, cl::SubCommand &command) {
   if (!command.PositionalOpts.empty())
     return Error::success();
@@ -74,7 +74,7 @@ Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubComma
   if (active != commands.end())
     if (Error error = checkPositionals(arguments.drop_front(), **active))
       return error;
-  // Of a number, LLVM says on standard error itself what is wrong.
+  // For numbers, LLVM prints the reason on standard error itself.
   return createStringError(message.empty() ? "expected numbers that the options take, found another, named above"
                                            : message);
 }

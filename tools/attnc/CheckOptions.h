@@ -1,4 +1,4 @@
-//===- CheckOptions.h - options that do not go together ---------*- C++ -*-===//
+//===- CheckOptions.h - options that exclude each other ---------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 
 namespace attn::driver {
 
-/// The words that an option takes.
+/// The words that an option accepts.
 struct OptionWords {
   llvm::StringRef option;
   llvm::SmallVector<llvm::StringRef> words;
@@ -23,15 +23,14 @@ struct OptionWords {
   }
 };
 
-/// An error for arguments that LLVM's parser of options refused with `message`: what else there is to say of an option
-/// of another command, of a word that an option does not take, or of a first argument that is neither a command nor a
-/// file.
+/// Explains arguments that LLVM's option parser refused with `message`: an option of another command, a word that an
+/// option does not accept, or a first argument that is neither a command nor a file.
 llvm::Error explainArguments(llvm::ArrayRef<char *> arguments, llvm::ArrayRef<llvm::cl::SubCommand *> commands,
                              llvm::ArrayRef<OptionWords> options, llvm::StringRef message);
-/// An error for the name of a file that is not there. One without a dot or slash may be an unknown command.
+/// An error for a missing file. A name without a dot or slash may be an unknown command.
 llvm::Error checkIsFile(llvm::StringRef name, llvm::ArrayRef<llvm::cl::SubCommand *> commands);
-/// After parsing: LLVM takes the options of the top level in a command as well, and there some of its own with names of
-/// ours.
+/// Called after parsing: LLVM accepts options of the top level in a command too, including some of its own with the
+/// names of ours.
 llvm::Error checkOptions(llvm::ArrayRef<llvm::cl::SubCommand *> commands, llvm::cl::OptionCategory &category);
 
 } // namespace attn::driver

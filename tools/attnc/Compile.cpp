@@ -1,7 +1,6 @@
 //===- Compile.cpp - attnc INPUT -o OUT -----------------------------------===//
 //
-// Everything is made in memory first; files are written only when all of it has
-// succeeded.
+// All outputs are created in memory first; files are written only if everything has succeeded.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +26,7 @@ std::string driver::getGuard(StringRef path) {
   return guard;
 }
 
-/// PTX or machine code alone, of the kernel of this name where there are several.
+/// PTX or machine code only, of the kernel of this name if there are several.
 static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit, StringRef kernel) {
   Expected<std::vector<Compiler::GpuImage>> images = compiler.emitImages(/*needsCubin=*/emit == EmitKind::Cubin);
   if (!images)
@@ -45,7 +44,7 @@ static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit, St
   return emit == EmitKind::Cubin ? images->front().cubin : images->front().ptx;
 }
 
-/// What cannot be written for the target.
+/// An error for an output that the target does not have.
 static Error checkEmit(const TargetInfo &target, EmitKind emit) {
   bool isGpuCode = emit == EmitKind::Ptx || emit == EmitKind::Cubin;
   if (isGpuCode && !target.gpu)
@@ -57,7 +56,7 @@ static Error checkEmit(const TargetInfo &target, EmitKind emit) {
   return Error::success();
 }
 
-/// The main output's bytes.
+/// The bytes of the main output.
 static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, StringRef kernel) {
   std::string bytes;
   raw_string_ostream os(bytes);
@@ -75,7 +74,7 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, Str
   case EmitKind::Assembly: return compiler.emit(FileKind::Assembly);
   case EmitKind::Llvm: break;
   }
-  // The host's side is of no interest there.
+  // Without the host code.
   if (compiler.getTarget().gpu)
     return compiler.printGpuIR();
   LLVMContext context;

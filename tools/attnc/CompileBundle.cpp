@@ -1,6 +1,6 @@
 //===- CompileBundle.cpp - attnc --target=A,B and attnc --problems=FILE ---===//
 //
-// One object for several targets, or of all kernels of a problem file.
+// One object for several targets, or for all kernels of a problem file.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,9 +26,9 @@ Expected<std::vector<Problem>> driver::readProblems(StringRef file) {
   return parsed;
 }
 
-/// The sources of a library; a line that stands twice is an error.
+/// The sources of a library; a duplicate line is an error.
 static Expected<std::vector<BundleSource>> readLibrary(const BundleCommand &command) {
-  // Its functions begin with it, as attn's own do.
+  // The prefix of its functions, like attn's own.
   if (!isCFunctionName(command.options.library) || !isCFunctionName(command.options.library + "_call"))
     return createStringError("expected the name of the library to be a C identifier that is no keyword, no name of the "
                              "C library or dlpack.h and neither attn nor begins with attn_, found '" +

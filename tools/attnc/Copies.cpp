@@ -1,4 +1,4 @@
-//===- Copies.cpp - what bench and tune call a kernel on ------------------===//
+//===- Copies.cpp - the arguments for bench and tune ----------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Copies of the arguments of a small problem, at most.
+/// Most copies of the arguments of a small problem.
 static constexpr int64_t kMaxCopies = 4096;
 
 Error driver::createMissingSizeError(StringRef line, const Kernel &kernel, StringRef name) {

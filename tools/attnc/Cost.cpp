@@ -10,11 +10,11 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Rows of queries that share a row of K, at most, where memory is expected to be the limit.
+/// Most query rows per row of K for which memory is expected to be the limit.
 static constexpr int64_t kMaxDecodeRows = 16;
 
 namespace {
-/// Which part of the keys exists for a query, and which for some query.
+/// The share of keys that a query keeps, and the share that any query keeps.
 struct Shares {
   double scores = 1, keys = 1;
 };
@@ -23,12 +23,12 @@ struct Shares {
 /// The part of a rectangle of queries and keys below a diagonal from one of its corners: half of a square.
 static double getCausalShare(double sq, double sk, bool isBottomRight) {
   double triangle = std::min(sq, sk) / (2 * std::max(sq, sk));
-  // Its other corner lies on the longer side: the triangle, or all but one.
+  // The diagonal ends on the longer side: the triangle, or everything else.
   return isBottomRight == (sk > sq) ? 1 - triangle : triangle;
 }
 
-/// A causal square has half of the scores, a window bounded on both sides its share of the keys (docs/Performance.md).
-/// One query sees what its window holds, or all keys of a causal mask at the bottom right.
+/// A causal square has half of the scores; a window bounded on both sides, its share of the keys (docs/Performance.md).
+/// A single query keeps the keys of its window, or all keys of a causal mask at the bottom right.
 static Shares getShares(const Problem &problem) {
   Shares shares;
   double sk = std::max<int64_t>(problem.sizes.sk, 1);
@@ -49,8 +49,8 @@ static Shares getShares(const Problem &problem) {
   return shares;
 }
 
-/// The columns of the products of a backward pass: scores; their gradients, which dv alone does without; and what is
-/// asked for of dq, dk and dv, of which the gradients of scales are sums.
+/// The columns of the products of a backward pass: scores; their gradients, unless only dv is requested; and the
+/// requested ones of dq, dk and dv. Gradients of scales are sums of these.
 static int64_t getBackwardColumns(const Problem &problem) {
   auto asks = [&](std::initializer_list<StringRef> names) {
     return any_of(names, [&](StringRef name) { return is_contained(problem.grad, name); });
@@ -79,7 +79,7 @@ Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyA
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     double bytes = double(getNpyTypeSize(array.type));
     bool isKey = argument.name == "k", isValue = argument.name == "v";
-    if ((isKey || isValue) && problem.paged) // a cache has pages that no table names
+    if ((isKey || isValue) && problem.paged) // a cache has pages that no table references
       bytes *=
           double(problem.sizes.b * problem.sizes.hkv * problem.sizes.sk) * (isKey ? problem.sizes.d : problem.sizes.dv);
     else

@@ -1,6 +1,6 @@
 //===- Cost.h - the work of a problem ---------------------------*- C++ -*-===//
 //
-// Operations and bytes, from which follow rates, and which ceiling is the lower.
+// Operations and bytes. They determine rates, and which ceiling is the lower one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,22 +15,22 @@
 namespace attn::driver {
 
 struct Cost {
-  /// Of the two products: 4 B Hq Sq Sk D for D = Dv, times the share of the scores that exist; of the five of a
-  /// backward pass, 10 B Hq Sq Sk D.
+  /// For the two products, 4 B Hq Sq Sk D with D = Dv, times the share of existing scores; for the five of a backward
+  /// pass, 10 B Hq Sq Sk D.
   double flops = 0;
-  double bytes = 0; ///< of arguments and results, each once; of K and V what the queries may see
-  /// Few rows of queries share each row of K: reading it is what takes the time.
+  double bytes = 0; ///< of arguments and results, each once; of K and V only what the queries keep
+  /// Few query rows share each row of K, so reading it is the bottleneck.
   bool isDecode = false;
 
   double getIntensity() const { return flops / bytes; }
 };
 
-/// True where each row of K serves so few rows of queries that to read it is what takes the time.
+/// True where each row of K serves so few query rows that reading it is the bottleneck.
 bool isDecodeOf(int64_t queries, int64_t groupSize);
-/// Of a problem with the sizes of the run.
+/// For a problem with the sizes of the run.
 double getFlops(const Problem &problem);
 
-/// Of a kernel of a file: bytes of K and V count whole.
+/// The cost of a kernel of a file, with all bytes of K and V.
 struct FileCost {
   Cost cost;
   Problem::Element element = Problem::Element::F32; ///< of the queries
@@ -39,7 +39,7 @@ struct FileCost {
 llvm::Expected<FileCost> getFileCost(const Source &source, CompileOptions options, const Kernel &kernel,
                                      llvm::ArrayRef<NpyArray> arguments);
 
-/// The problem has the sizes of the run. Lengths are full, and packed sequences of equal length.
+/// The problem has the sizes of the run. Lengths are full, and packed sequences have equal lengths.
 Cost getCost(const Problem &problem, const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
 
 } // namespace attn::driver

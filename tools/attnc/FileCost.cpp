@@ -1,7 +1,7 @@
 //===- FileCost.cpp - the work of a kernel of an IR file ------------------===//
 //
-// The file's ops as they are when chains are fused, with the sizes of this run:
-// each attn op that multiplies, and products of linalg around them.
+// Uses the file's ops after fusion of chains, with the sizes of this run: each attn op with products, and products of
+// linalg around them.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace attn::driver;
 using mlir::Operation;
 using mlir::ShapedType;
 
-/// Gives the tensors among the arguments the shapes of this run, and what follows from them.
+/// Gives the tensor arguments the shapes of this run, and propagates them.
 static void setShapes(mlir::func::FuncOp function, ArrayRef<NpyArray> arguments) {
   mlir::OpBuilder b = mlir::OpBuilder::atBlockBegin(&function.front());
   for (auto [argument, array] : zip(function.getArguments(), arguments)) {
@@ -40,7 +40,7 @@ static void setShapes(mlir::func::FuncOp function, ArrayRef<NpyArray> arguments)
   (void)pm.run(function);
 }
 
-/// What an op computes, as a problem of the same work, with the gradients that something reads.
+/// A problem with the same work as an op, with the gradients that have uses.
 static Problem getProblem(Operation *op, ArrayRef<int64_t> domain) {
   Problem problem;
   unsigned numBatch = getNumBatchDims(op);
@@ -71,7 +71,7 @@ static Problem getProblem(Operation *op, ArrayRef<int64_t> domain) {
   return problem;
 }
 
-/// Of one op; none where a size is unknown.
+/// The flops of one op; none where a size is unknown.
 static std::optional<double> countFlops(Operation *op, bool &isDecode) {
   if (isa<SdpaOp, SdpaBackwardOp, ScoresOp, ApplyOp>(op)) {
     SmallVector<int64_t> domain = getStaticDomain(op);
@@ -109,7 +109,7 @@ Expected<FileCost> driver::getFileCost(const Source &source, CompileOptions opti
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
-  options.remarks = RemarkFilter::None; // the kernel itself has made them
+  options.remarks = RemarkFilter::None; // the kernel itself has emitted them
   raw_null_ostream silence;
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, silence);
   if (!compiler)

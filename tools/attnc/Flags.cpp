@@ -1,6 +1,6 @@
 //===- Flags.cpp - the flags of attnc --------------------------------------===//
 //
-// Their texts, the commands that they stand with, and which do not go together.
+// Their texts, their commands, and which exclude each other.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@ using namespace attn::driver::flags;
 
 namespace attn::driver::flags {
 
-/// LLVM's code generator registers a --stop-after of its own, for its passes. It goes before ours is registered below.
+/// LLVM's code generator registers a --stop-after of its own, for its passes. This removes it before ours is registered
+/// below.
 [[maybe_unused]] static const bool isStopAfterFree = [] {
   auto &registered = cl::getRegisteredOptions();
   if (auto found = registered.find("stop-after"); found != registered.end())
@@ -222,7 +223,7 @@ Error checkFlags() {
                              "', which is 64-bit Arm; write attnc bench --roofline=static, which runs nothing, or run "
                              "it by attnc run --runner");
   if (!facts)
-    consumeError(facts.takeError()); // it is said where the target is used
+    consumeError(facts.takeError()); // reported where the target is used
   if (!tuned.empty()) {
     if (!schedule.empty())
       return createStringError("expected --schedule or --tuned, found both");

@@ -11,7 +11,7 @@
 #include "attnc.h"
 #include "llvm/Support/CommandLine.h"
 
-/// Each flag by its name or what it says; Flags.cpp has the commands that it stands with, and its text.
+/// Each flag by its name or meaning; Flags.cpp has its commands and its text.
 namespace attn::driver::flags {
 
 enum class Parallel { OpenMP, None };
@@ -19,9 +19,9 @@ enum class WorkspaceOwner { Heap, Caller };
 
 extern llvm::cl::OptionCategory category;
 extern llvm::cl::SubCommand runCommand, benchCommand, tuneCommand;
-/// Beside compiling, which has no name.
+/// In addition to compiling, which has no name.
 extern llvm::cl::SubCommand *const kCommands[3];
-/// Of all phases, separated by blanks.
+/// The names of all phases, separated by blanks.
 extern const std::string kPhaseNames;
 
 extern llvm::cl::opt<std::string> inputFile, target, schedule, tuned, dumpPhases, output, stopAfter, header, manifest,
@@ -38,12 +38,12 @@ extern llvm::cl::opt<int> threads;
 extern llvm::cl::opt<double> seconds, budget;
 extern llvm::cl::opt<Roofline> roofline;
 
-/// Of --tuned, once the flags are checked.
+/// From --tuned, once the flags are checked.
 extern std::shared_ptr<const TunedFile> tunedFile;
-/// Of --name and --entry, likewise.
+/// From --name and --entry, likewise.
 extern std::vector<KernelName> kernelNames;
 
-/// What needs no problem to be found wrong.
+/// Checks that need no problem.
 llvm::Error checkFlags();
 /// The flags that take one of several words.
 llvm::SmallVector<OptionWords> getOptionWords();

@@ -1,6 +1,6 @@
-//===- HotLoops.cpp - of what the main loops consist ----------------------===//
+//===- HotLoops.cpp - instruction mix of the main loops -------------------===//
 //
-// A loop is what a backward jump spans. A loop without another inside is innermost.
+// A loop is the span of a backward jump. A loop without another inside is innermost.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Starts of LLVM's names of x86 instructions; those of AVX are the same with a V before.
+/// Prefixes of LLVM's names of x86 instructions; those of AVX have a V in front.
 static constexpr StringLiteral kFma[] = {"FMADD", "FMSUB", "FNMADD", "FNMSUB"};
 static constexpr StringLiteral kMultiply[] = {"MULPS", "MULPD"};
 static constexpr StringLiteral kDot[] = {"DPBF16PS", "DPPHPS", "PDPBUSD", "PDPWSSD", "PDPBSSD", "TDP"};
@@ -37,7 +37,7 @@ static constexpr StringLiteral kShuffle[] = {"PERM",    "UNPCK",     "PUNPCK", "
                                              "PINSR",   "PEXTR",     "MOVHL",  "MOVLH", "MOVDDUP"};
 static constexpr StringLiteral kConvert[] = {"CVT", "PMOV"};
 
-/// The same of 64-bit Arm.
+/// The same for 64-bit Arm.
 static constexpr StringLiteral kArmFma[] = {"FMLA", "FMLS", "FMAD", "FMSB"};
 static constexpr StringLiteral kArmDot[] = {"BFDOT", "BFMMLA", "SDOT", "UDOT", "SMMLA", "UMMLA"};
 static constexpr StringLiteral kArmShuffle[] = {"ZIP", "UZP", "TRN", "EXT", "DUP", "INS", "TBL", "REV", "SPLICE"};
@@ -45,7 +45,7 @@ static constexpr StringLiteral kArmConvert[] = {"FCVT", "BFCVT", "SCVTF", "UCVTF
 static constexpr StringLiteral kArmPrefetch[] = {"PRFM", "PRFUM", "PRF"};
 
 namespace {
-/// Names of one architecture's instructions.
+/// Name prefixes for one architecture.
 struct Kinds {
   ArrayRef<StringLiteral> fma, dot, shuffle, convert;
 };
@@ -94,7 +94,7 @@ public:
   }
 
   std::vector<HotLoop> findLoops() const {
-    // First and last instruction of what each backward jump spans.
+    // First and last instruction of the span of each backward jump.
     std::vector<std::pair<uint64_t, uint64_t>> spans;
     for (const Instruction &instruction : code) {
       uint64_t place;
@@ -117,8 +117,8 @@ public:
   }
 
 private:
-  /// Registers that address the frame where the function copies the stack pointer to them, and are like others
-  /// elsewhere: rbp and rbx; x29 (FP in LLVM) and x19.
+  /// Finds the registers that address the frame: rbp and rbx, x29 (FP in LLVM) and x19, but only if the function copies
+  /// the stack pointer to them.
   void findFrame() {
     for (const Instruction &instruction : code) {
       if (!info.getName(instruction.inst.getOpcode()).starts_with(isArm ? "ADDXri" : "MOV64rr") ||
@@ -134,7 +134,7 @@ private:
     return operand.isReg() && operand.getReg() ? registers.getName(operand.getReg()) : "";
   }
 
-  /// The first of the five operands of an address of x86 (base, scale, index, displacement, segment), if there is one.
+  /// The first of the five operands of an x86 address (base, scale, index, displacement, segment), if there is one.
   std::optional<unsigned> findAddress(const MCInst &inst) const {
     const MCInstrDesc &desc = info.get(inst.getOpcode());
     for (auto [i, operand] : enumerate(desc.operands()))
@@ -150,7 +150,7 @@ private:
     return isArm ? !startsWithAny(info.getName(inst.getOpcode()), kArmPrefetch) : findAddress(inst).has_value();
   }
 
-  /// Of an access: a register of the frame and no index.
+  /// True for an access with a register of the frame and without an index.
   bool isFixedStackPlace(const MCInst &inst) const {
     if (std::optional<unsigned> address = isArm ? std::nullopt : findAddress(inst))
       return is_contained(frame, getRegister(inst.getOperand(*address))) &&
@@ -177,7 +177,7 @@ private:
       loop.load += isAccess && desc.mayLoad();
       loop.store += isAccess && desc.mayStore();
       loop.stack += isAccess && isFixedStackPlace(instruction.inst);
-      // A broadcast from memory is a load and nothing else.
+      // A broadcast from memory counts only as a load.
       loop.shuffle += startsWithAny(name, kinds.shuffle) && !isAccess;
       loop.convert += startsWithAny(name, kinds.convert);
       loop.call += desc.isCall();

@@ -1,4 +1,4 @@
-//===- Load.cpp - whether the machine had time for a measurement ----------===//
+//===- Load.cpp - whether other programs disturbed a measurement ----------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,11 +10,11 @@
 using namespace llvm;
 using namespace attn;
 
-/// Of an idle machine the loops have all processors but for the start of threads.
+/// On an idle machine, the loops have all processors except for the start of threads.
 static constexpr double kMinProcessorShare = 0.9;
-/// Rounds of an idle machine differ by some percent.
+/// Rounds on an idle machine differ by a few percent.
 static constexpr double kMaxSpread = 1.5;
-/// Beyond what the best of some rounds of each may differ by.
+/// Beyond the variation between the best of some rounds of each.
 static constexpr double kMaxCeilingShare = 1.02;
 
 std::string driver::describeLoad(const Load &load) {

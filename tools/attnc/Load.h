@@ -1,4 +1,4 @@
-//===- Load.h - whether the machine had time for a measurement --*- C++ -*-===//
+//===- Load.h - whether other programs disturbed a measurement --*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,14 +11,14 @@
 
 namespace attn::driver {
 
-/// What of a measurement shows that other programs ran beside it.
+/// Signs of other programs during a measurement.
 struct Load {
-  double processorShare = 1; ///< of the time that the ceiling's threads asked of the processors, what they had
+  double processorShare = 1; ///< CPU time over elapsed time of the ceiling's threads
   double spread = 1;         ///< of the rounds: the median over the best
   double ceilingShare = 0;   ///< rate over ceiling
 };
 
-/// "; busy: …", which stands behind the line of a measurement that is not the kernel's alone; otherwise empty.
+/// "; busy: …", appended to the line of a disturbed measurement; otherwise empty.
 std::string describeLoad(const Load &load);
 
 } // namespace attn::driver

@@ -1,4 +1,4 @@
-//===- Progress.cpp - how far a long command is ---------------------------===//
+//===- Progress.cpp - progress of a long command --------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 using namespace llvm;
 using namespace attn::driver;
 
-/// A bar is redrawn as often as an eye sees it. Lines of a log are read later.
+/// A bar is redrawn as often as the eye notices. Lines of a log are read later.
 static constexpr double kRedrawSeconds = 0.1, kLineSeconds = 1;
 static constexpr int kBarColumns = 20;
 static constexpr StringLiteral kClearLine = "\r\x1b[K";
@@ -34,7 +34,7 @@ void Progress::update(double share, const Twine &text) {
   }
   int filled = share * kBarColumns;
   std::string line = text.str();
-  // A line that wraps would not be cleared.
+  // A wrapped line would not be cleared.
   if (unsigned columns = sys::Process::StandardErrColumns())
     line.resize(std::min<size_t>(line.size(), columns > kBarColumns + 10 ? columns - kBarColumns - 10 : 0));
   errs() << kClearLine << "[" << std::string(filled, '#') << std::string(kBarColumns - filled, '.') << "] "

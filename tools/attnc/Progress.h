@@ -1,7 +1,7 @@
-//===- Progress.h - how far a long command is -------------------*- C++ -*-===//
+//===- Progress.h - progress of a long command ------------------*- C++ -*-===//
 //
-// Progress on standard error. On a terminal it is a bar, which is redrawn and removed
-// at the end. Elsewhere it is a line now and then. A short command prints nothing.
+// Progress on standard error: on a terminal a bar, which is redrawn and removed at the end; elsewhere an occasional
+// line. A short command prints nothing.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,21 +15,21 @@
 
 namespace attn::driver {
 
-/// Threads may share one.
+/// Thread-safe.
 class Progress {
 public:
   Progress();
   ~Progress() { clear(); }
 
-  /// `share` of the work, 0 to 1, is done; `text` says what is under way.
+  /// `share` of the work, 0 to 1, is done; `text` describes the current step.
   void update(double share, const llvm::Twine &text);
-  /// Makes room for other messages.
+  /// Removes the bar before other messages.
   void clear();
 
 private:
   std::mutex mutex;
   bool isTerminal, isDrawn = false;
-  double last; ///< seconds, when something was printed
+  double last; ///< seconds, at the last output
 };
 
 } // namespace attn::driver

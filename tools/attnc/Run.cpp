@@ -1,8 +1,7 @@
 //===- Run.cpp - attnc run ------------------------------------------------===//
 //
-// Compiles in memory and runs on .npy files or random inputs, all kernels of the
-// source or one; --check compares with the reference pipeline, whose
-// intermediates are f64.
+// Compiles in memory and runs on .npy files or random inputs, all kernels of the source or one. --check compares with
+// the reference pipeline, whose intermediates are f64.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +38,7 @@ static std::map<std::string, int64_t> getSizes(const Kernel &kernel, ArrayRef<Np
   return sizes;
 }
 
-/// Moves what the forward pass took and returned to the arguments of the same names.
+/// Moves the arguments and results of the forward pass to the arguments of the same names.
 static void takeArguments(ForwardPass &forward, const Kernel &backward, MutableArrayRef<NpyArray> arguments) {
   for (auto [argument, array] : zip_equal(forward.description.arguments, forward.arguments))
     for (auto [own, place] : zip_equal(backward.arguments, arguments))
@@ -47,7 +46,7 @@ static void takeArguments(ForwardPass &forward, const Kernel &backward, MutableA
         place = std::move(array);
 }
 
-/// A line for each output with a NaN, which the reference has too. True if there is one.
+/// Prints a line for each output with a NaN that the reference has too. True if there is one.
 static bool reportNaN(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   bool isAny = false;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
@@ -60,10 +59,10 @@ static bool reportNaN(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   return isAny;
 }
 
-/// Calls of a test of time, at least.
+/// Fewest calls of a timing.
 static constexpr size_t kMinCalls = 5;
 
-/// Prints the time of a call, from more calls on copies of the arguments: outputs may be updated.
+/// Prints the time of a call, from more calls on copies of the arguments, as outputs may be updated.
 static Error printTime(const RunCommand &command, const LoadedKernel &kernel, ArrayRef<NpyArray> arguments) {
   Expected<std::vector<NpyArray>> copy = copyArguments(kernel.getDescription(), arguments);
   if (!copy)
@@ -82,7 +81,8 @@ static Error printTime(const RunCommand &command, const LoadedKernel &kernel, Ar
   return Error::success();
 }
 
-/// Runs one kernel; `reference` is null without --check. A forward pass is left in `forward`, and taken from there.
+/// Runs one kernel; `reference` is null without --check. A forward pass is stored in `forward`, where its backward pass
+/// reads it.
 static int runKernel(const RunCommand &command, const LoadedKernel &kernel, const LoadedKernel *reference,
                      ForwardPass &forward) {
   const Kernel &description = kernel.getDescription();
@@ -97,8 +97,8 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
        hasForward = isBackward && description.pair == forward.description.pair;
   if (hasForward)
     takeArguments(forward, description, *arguments);
-  // Random inputs of a problem line: what lies beyond lengths reaches no output. Of a backward pass alone, lse does not
-  // say which rows are empty.
+  // Random inputs of a problem line: data beyond lengths reaches no output. For a backward pass alone, lse does not
+  // show which rows are empty.
   bool isPoisoned = command.source.problem && command.arguments.inputs.empty() && (hasForward || !isBackward) &&
                     poisonBeyondLengths(description, *arguments);
   std::vector<NpyArray> expected;
@@ -143,7 +143,7 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
   return isFine ? 0 : 1;
 }
 
-/// All kernels of the source, one after the other. A size is that of the kernels that have it.
+/// Runs all kernels of the source in order. A size is that of the kernels that have it.
 static int runAll(const RunCommand &command, const LoadedKernel &loaded, const LoadedKernel *references) {
   for (const auto &[name, size] : command.arguments.sizes)
     if (none_of(loaded.getKernels(), [&](const Kernel &kernel) { return is_contained(kernel.sizes, name); }))

@@ -1,9 +1,8 @@
 //===- Tune.cpp - attnc tune ----------------------------------------------===//
 //
-// The search starts from the policy's schedule and changes one axis at a time. It
-// compiles the neighbours of the fastest schedule so far and times them in
-// interleaved rounds, together with that one and the policy's. A schedule with wrong
-// results is dropped. In the end the fastest and the policy's are timed alone.
+// The search starts from the policy's schedule and changes one axis at a time. It compiles the neighbours of the
+// fastest schedule so far and times them in interleaved rounds, along with the fastest and the policy's. Schedules with
+// wrong results are dropped. At the end, the fastest and the policy's are timed alone.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,13 +27,13 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Rounds of a group of schedules, at least.
+/// Fewest rounds of a group of schedules.
 static constexpr unsigned kMinRounds = 3;
-/// Shorter calls are repeated until a sample lasts so long.
+/// Shorter calls are repeated until a sample lasts this long.
 static constexpr double kSampleSeconds = 0.0005, kDeviceSampleSeconds = 0.005;
-/// Shares of a problem's time: for timing the last two, and for timing one group at most.
+/// Shares of a problem's time: for timing the last two, and the most for timing one group.
 static constexpr double kFinalShare = 0.2, kGroupShare = 0.1;
-/// A schedule must be faster by this to replace another: less is noise.
+/// The gain for which a schedule replaces another: less is noise.
 static constexpr double kMinGain = 0.01;
 
 namespace {
@@ -44,8 +43,8 @@ struct Candidate {
   std::string text;
   LoadedKernel kernel;
   int repeats = 1;
-  bool isWrong = false; ///< its numbers
-  // Of the group that was timed last.
+  bool isWrong = false; ///< its results
+  // In the group that was timed last.
   double best = 0;
   double policy = 0; ///< the best of the policy's schedule in the same rounds
   double getRatio() const { return best / policy; }
@@ -54,7 +53,7 @@ struct Candidate {
 /// Times calls of a problem's kernels, on the same memory.
 class CallTimer {
 public:
-  /// `first` is any of the kernels; `isDecode` as in createCopies.
+  /// `first` is any of the kernels; for `isDecode` see createCopies.
   Error create(const TuneCommand &command, StringRef line, LoadedKernel &first, bool isDecode, bool isGpu) {
     const Kernel &kernel = first.getDescription();
     ArgumentOptions options;
@@ -84,7 +83,7 @@ public:
     return Error::success();
   }
 
-  /// A sample of fewer seconds says little.
+  /// A shorter sample is too inaccurate.
   double getLeastSeconds() const { return device ? kDeviceSampleSeconds : kSampleSeconds; }
 
   /// Seconds of one call.
@@ -101,7 +100,7 @@ public:
 private:
   std::vector<std::vector<NpyArray>> buffers;
   size_t nextBuffer = 0;
-  std::optional<DeviceTimer> device; ///< with the buffers, of a GPU
+  std::optional<DeviceTimer> device; ///< with the buffers of a GPU
 };
 
 /// The schedules that were tried.
@@ -115,7 +114,7 @@ struct Trials {
 
 class Tuner {
 public:
-  /// `number` is the problem's in the command's list.
+  /// `number` is the problem's index in the command's list.
   Tuner(const TuneCommand &command, size_t number, Problem problem, const TargetInfo &target, Progress &progress)
       : command(command), number(number), line(printProblemLine(problem)), problem(problem), space(problem, target),
         isGpu(target.gpu.has_value()), progress(progress), start(getSeconds()),
@@ -123,7 +122,7 @@ public:
     context.loadDialect<AttnDialect>();
   }
 
-  /// Nothing, with a warning, if the policy's own results are wrong.
+  /// Nothing, with a warning, if the results of the policy's schedule are wrong.
   Expected<std::optional<TunedProblem>> run() {
     if (Error error = addPolicy())
       return error;
@@ -151,7 +150,7 @@ public:
     } else if (Error error = time({&policy(), &winner}, finalSeconds)) {
       return error;
     }
-    // It must be faster once more, timed alone with the policy's.
+    // It must also be faster when timed alone with the policy's.
     fastest = winner.getRatio() < 1 - kMinGain ? &winner : &policy();
     progress.clear();
     print();
@@ -162,10 +161,10 @@ private:
   Candidate &policy() { return trials.policy(); }
   bool hasTime() const { return getSeconds() - start < budget * (1 - kFinalShare); }
 
-  /// That of a line: of its gradients, where it asks for them. Their forward pass is a problem of its own.
+  /// The kernel of a line, or that of its gradients if it requests some. Their forward pass is a separate problem.
   StringRef getKernelName() const { return problem.grad.empty() ? "" : "sdpa_backward"; }
 
-  /// The policy's schedule of the problem's only sdpa, or sdpa_backward.
+  /// The policy's schedule of the problem's only sdpa or sdpa_backward.
   Expected<ScheduleAttr> choosePolicy() {
     Expected<std::unique_ptr<MemoryBuffer>> source = Source{"", line}.open();
     if (!source)
@@ -202,7 +201,7 @@ private:
     return Error::success();
   }
 
-  /// False, with a warning, if the outputs are not those of the reference.
+  /// False, with a warning, if the outputs differ from the reference.
   Expected<bool> checkNumbers(Candidate &candidate) {
     Expected<std::string> difference = check->findDifference(candidate.kernel);
     if (!difference)
@@ -225,7 +224,7 @@ private:
                         " % of the policy's time: " + line);
   }
 
-  /// Compiles a schedule that has not been tried. Null if it has been, or if no kernel can have it.
+  /// Compiles a schedule. Null if it was tried before, or if no kernel can have it.
   Candidate *add(ScheduleAttr schedule, raw_ostream &diagnostics) {
     std::string text = printSchedule(schedule);
     if (trials.byText.contains(text))
@@ -244,11 +243,11 @@ private:
     return (trials.byText[text] = std::move(candidate)).get();
   }
 
-  /// Interleaved rounds; the best of each, and its ratio to the first, the policy's.
+  /// Interleaved rounds; the best time of each, and its ratio to the first, the policy's.
   Error time(ArrayRef<Candidate *> group, double seconds) {
     for (Candidate *candidate : group) {
       candidate->repeats = 1;
-      Expected<double> once = timer.sample(*candidate); // and the code and the buffers are there
+      Expected<double> once = timer.sample(*candidate); // also loads code and buffers
       if (!once)
         return once.takeError();
       candidate->repeats = std::max(1, int(timer.getLeastSeconds() / std::max(*once, 1e-9)));
@@ -304,13 +303,13 @@ private:
     return false;
   }
 
-  /// With a note of the policy's own.
+  /// Marks the policy's schedule.
   std::string describe(const Candidate &candidate) {
     return candidate.text + (&candidate == &policy() ? "  (policy)" : "");
   }
 
   void print() {
-    // Beside the schedules themselves there is no place for it.
+    // Not on the stream of the schedules themselves.
     raw_ostream &os = command.output == "-" ? errs() : outs();
     os << line << ": " << trials.timed.size() << " schedules timed, " << trials.numRefused
        << " refused; best times of each and of the policy's in the same rounds:\n";
@@ -342,7 +341,7 @@ private:
   Trials trials;
   CallTimer timer;
   Candidate *fastest = nullptr;
-  double fastestRatio = 1; ///< when it became that
+  double fastestRatio = 1; ///< when it became the fastest
 };
 
 } // namespace
@@ -351,7 +350,7 @@ int driver::tune(const TuneCommand &command) {
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
   if (!target)
     return reportError(target.takeError());
-  // A file that cannot be written is found before the time is spent.
+  // Reports a file that cannot be written before the time is spent.
   OutputFiles probe;
   if (Error error = probe.add(command.output, [](raw_ostream &) {}))
     return reportError(std::move(error));

@@ -1,4 +1,4 @@
-//===- TuneCheck.cpp - the numbers of tuned kernels -----------------------===//
+//===- TuneCheck.cpp - checks the results of tuned kernels ----------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Scores that the reference materialises, at most: 256 MB in f64, which take some seconds.
+/// Most scores that the reference materialises: 256 MB in f64, which take some seconds.
 static constexpr double kMaxScores = 1 << 25;
 
 Expected<TuneCheck> TuneCheck::create(const TuneCommand &command, const std::string &line, const Problem &problem,

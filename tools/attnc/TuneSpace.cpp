@@ -12,20 +12,20 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Rows of K or V times vectors of query rows of a register kernel, as factors of either.
+/// Factors for the rows of K or V, and for the vectors of query rows, of a register kernel.
 static constexpr int64_t kRowBlocks[] = {2, 3, 4, 5, 6, 8, 12}, kLaneVectors[] = {1, 2, 3, 4, 6, 8};
-/// Fewer accumulators than a quarter of the registers cannot hide the latency of a multiply-add.
+/// With fewer accumulators than this share of the registers, the latency of a multiply-add is not hidden.
 static constexpr int64_t kMinAccumulatorShare = 4;
 static constexpr int64_t kQueryBlocks[] = {1, 2, 3, 4, 6, 8};
-/// Of gradients: tiles of queries in register kernels, chunks.
+/// For gradients: query tiles in register kernels, and chunks.
 static constexpr int64_t kBackwardBlocks[] = {2, 4, 8, 12, 16, 24}, kChunks[] = {1, 2, 4, 8, 16};
 static constexpr int64_t kMaxQueryTile = 256;
 static constexpr int64_t kKeyTiles[] = {16, 32, 48, 64, 96, 128, 256};
 static constexpr int64_t kSplits[] = {0, 256, 512, 1024, 2048, 4096, 8192};
 static constexpr int64_t kPrefetches[] = {0, 8, 16, 32, 64, 128};
-/// Of a GPU: warps of a block, and rows of a warp.
+/// For a GPU: warps per block, and rows per warp.
 static constexpr int64_t kWarps[] = {1, 2, 4, 8}, kWarpRows[] = {16, 32};
-/// Of a GPU kernel with wgmma: stages of K and of V.
+/// For a GPU kernel with wgmma: stages of K and of V.
 static constexpr int64_t kStages[] = {1, 2, 3};
 /// More query rows than these fill the lanes of the prefill kernel.
 static constexpr int64_t kMaxDecodeQueries = 24;
@@ -42,7 +42,7 @@ ArrayRef<StringRef> TuneSpace::getAxes() {
   return axes;
 }
 
-/// `schedule` with fields written over it.
+/// `schedule` with these fields replaced.
 static std::string change(ScheduleAttr schedule, ArrayRef<std::pair<StringRef, int64_t>> fields) {
   std::string text = isa<DecodeAttr>(schedule)     ? "#attn.decode<"
                      : isa<BackwardAttr>(schedule) ? "#attn.backward<"
@@ -150,7 +150,7 @@ std::vector<std::string> TuneSpace::changeQueryTile(PrefillAttr schedule) const 
   for (int64_t number : kQueryBlocks) {
     if (queries == Problem::kDynamic || number * block < int64_t(alignTo(queries, block)) + block)
       add(number * block);
-    // So many tiles that leave few rows empty; the last block of each may be smaller.
+    // As many tiles as leave few rows empty; the last block of each may be smaller.
     if (queries > 0)
       add(alignTo(divideCeil(queries, number), schedule.getLanes()));
   }
@@ -162,7 +162,7 @@ std::vector<std::string> TuneSpace::changeWarps(BlockAttr schedule) const {
   for (int64_t warps : kWarps)
     for (int64_t rows : kWarpRows) {
       SmallVector<std::pair<StringRef, int64_t>> fields = {{"warps", warps}, {"warp_rows", rows}};
-      if (!schedule.sharesKeys()) // a tile of those has all rows there are
+      if (!schedule.sharesKeys()) // otherwise a tile has all rows
         fields.push_back({"query_tile", warps * rows});
       list.push_back(change(schedule, fields));
     }

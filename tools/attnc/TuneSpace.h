@@ -13,14 +13,14 @@
 
 namespace attn::driver {
 
-/// Schedules that differ from one along an axis: fields that belong together.
+/// Schedules that differ from one along an axis: a set of related fields.
 class TuneSpace {
 public:
   TuneSpace(const Problem &problem, const TargetInfo &target);
 
-  /// Names of the axes, in the order in which they are worth trying.
+  /// Names of the axes, most promising first.
   static llvm::ArrayRef<llvm::StringRef> getAxes();
-  /// The neighbours of a schedule on an axis, as text. Some of them no kernel can have; verifyFor refuses these.
+  /// The neighbours of a schedule on an axis, as text. Some are illegal; verifyFor refuses these.
   std::vector<std::string> getNeighbours(llvm::StringRef axis, ScheduleAttr schedule) const;
 
 private:
@@ -39,10 +39,10 @@ private:
   Texts changeOverlap(ScheduleAttr schedule) const;
   Texts changeBackward(llvm::StringRef axis, BackwardAttr schedule) const;
 
-  int64_t queries, keys, kvHeads; ///< Problem::kDynamic where a call says them
+  int64_t queries, keys, kvHeads; ///< Problem::kDynamic where only known at run time
   int64_t groupSize;              ///< 1 where head counts are dynamic
   int64_t registers;
-  bool hasPairs, hasBytes; ///< of bf16; beside a Q of 16 bits
+  bool hasPairs, hasBytes; ///< for bf16; for a 16-bit Q
 };
 
 } // namespace attn::driver

@@ -6,7 +6,7 @@
 //   attnc bench --problem=LINE          time against the machine's ceiling; also INPUT.mlir
 //   attnc tune --problem=LINE -o FILE   write the fastest schedule for --tuned
 //
-// The commands of the flags (Flags.h); a file for each command does the work.
+// Maps the flags (Flags.h) to commands; each command has a file.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -51,7 +51,7 @@ CompileOptions getOptions() {
   return options;
 }
 
-/// The problem as it is given, or with --grad one that has gradients.
+/// The given problem, or with --grad one that has gradients.
 Expected<std::string> getProblem(const std::string &line) {
   if (!grad)
     return line;
@@ -80,7 +80,7 @@ Expected<Source> getSource() {
   return Source{"", *problem};
 }
 
-/// What another --emit writes may not have the name of it by accident.
+/// Refuses a file name whose suffix belongs to another --emit.
 Error checkSuffix() {
   if (emit.getNumOccurrences() || !stopAfter.empty())
     return Error::success();
@@ -165,7 +165,7 @@ Error loadDriver() {
   return Error::success();
 }
 
-/// Where kernels are timed, there must be a device before any is compiled.
+/// Where kernels are timed, a device must exist before any is compiled.
 Error findDevice() {
   if (Error error = loadDriver())
     return error;
@@ -199,7 +199,7 @@ int runRun() {
                       seconds});
 }
 
-/// The lines of --problem and --problems; none where there is a file.
+/// The lines of --problem and --problems; none for a file.
 Expected<std::vector<std::string>> getLines() {
   std::vector<std::string> lines = problems;
   if (!problemFile.empty()) {
@@ -278,10 +278,10 @@ int driver::reportError(Error error) {
   return 1;
 }
 
-/// The libattn.so of a wheel has attnc inside, and this is how it is called (python/attn/__main__.py).
+/// The libattn.so of a wheel contains attnc; this is its entry (python/attn/__main__.py).
 extern "C" __attribute__((visibility("default"))) int attn_main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
+  // Exceeding ulimit -f becomes an error of write, instead of ending the process with a half-written file.
   std::signal(SIGXFSZ, SIG_IGN);
   cl::HideUnrelatedOptions(category);
   for (cl::SubCommand *command : kCommands)

@@ -1,7 +1,7 @@
 //===- attnc.h - the driver's parts -----------------------------*- C++ -*-===//
 //
-// attnc.cpp maps flags to these structs; all but Flags.cpp and it never see a flag. What attn-ptx-run
-// needs as well is in ../common/Driver.h.
+// attnc.cpp maps flags to these structs; only it and Flags.cpp see flags. ../common/Driver.h has the parts that
+// attn-ptx-run needs too.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ struct CompileCommand {
   EmitKind emit = EmitKind::Object;
   std::optional<Phase> stopAfter;
   std::string output, header, manifest;
-  std::string kernel; ///< of GPU code alone: which one of several
+  std::string kernel; ///< for GPU code only: which one of several
 };
 
 /// Several targets, or the library of a problem file, as one object.
@@ -39,18 +39,18 @@ struct BundleCommand {
 struct RunCommand {
   Source source;
   CompileOptions options;
-  std::string kernel; ///< which one, where the source has several
+  std::string kernel; ///< which one, if the source has several
   ArgumentOptions arguments;
   std::vector<std::string> outputs;
   bool check = false;
   std::string runner;      ///< a command that runs the kernel (../common/Runner.h); empty for this process
-  bool isEmulated = false; ///< something preloaded does what the processor lacks
+  bool isEmulated = false; ///< a preloaded library emulates what the processor lacks
   bool isTimed = false;    ///< more calls, which take `seconds`
   double seconds = 1.0;
 };
 
-/// What attnc bench says besides times: nothing more; what bounds each problem and of what its main loops consist; only
-/// the latter, without running anything, so for any target; or these loops themselves, as llvm-mca reads them.
+/// What attnc bench prints besides times: nothing; the limit of each problem and the instruction mix of its main loops;
+/// only the latter, without running anything, so for any target; or these loops as input of llvm-mca.
 enum class Roofline { None, Measured, Static, Assembly };
 
 struct BenchCommand {
@@ -60,10 +60,10 @@ struct BenchCommand {
   CompileOptions options;
   std::map<std::string, int64_t> sizes; ///< of the dynamic sizes
   int threads = 1;
-  double seconds = 1.0; ///< a problem
+  double seconds = 1.0; ///< per problem
   bool compareUnfused = false;
   Roofline roofline = Roofline::None;
-  bool printCeilings = false; ///< of the machine, without any problem
+  bool printCeilings = false; ///< the machine's, without any problem
   std::string json;           ///< a file for the records, "-" for standard output; empty for none
 };
 
@@ -72,24 +72,24 @@ struct TuneCommand {
   CompileOptions options;
   std::map<std::string, int64_t> sizes; ///< of the dynamic sizes
   int threads = 1;
-  double budget = 10; ///< seconds, of all problems together
+  double budget = 10; ///< seconds for all problems together
   std::string output;
 };
 
-// Each returns the exit code; messages are on standard error.
+// Each returns the exit code; messages go to standard error.
 int compile(const CompileCommand &command);
 int compileBundle(const BundleCommand &command);
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int tune(const TuneCommand &command);
 
-/// A macro name from a file name, which no kernel can have: include/my-kernel.h → ATTN_MY_KERNEL_H.
+/// A macro name from a file name, distinct from any kernel name: include/my-kernel.h → ATTN_MY_KERNEL_H.
 std::string getGuard(llvm::StringRef path);
-/// Writes all texts to their paths, or none; an empty path is left out, and that of the source is refused. Returns the
+/// Writes all texts to their paths, or none. Empty paths are skipped, and that of the source is refused. Returns the
 /// exit code.
 int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents, llvm::StringRef source = {});
 
-/// The lines of a file, with its name in errors.
+/// The lines of a file; errors name the file.
 llvm::Expected<std::vector<Problem>> readProblems(llvm::StringRef file);
 /// The object file of a source.
 llvm::Expected<std::string> compileObject(const Source &source, const CompileOptions &options);
@@ -97,17 +97,17 @@ llvm::Expected<std::string> compileObject(const Source &source, const CompileOpt
 /// Prints "attnc: error: …" and returns 1.
 int reportError(llvm::Error error);
 
-/// The names in C of --name=NAME and of each --entry=FUNCTION:NAME.
+/// The C names of --name=NAME and of each --entry=FUNCTION:NAME.
 llvm::Expected<std::vector<KernelName>> parseKernelNames(llvm::StringRef name, llvm::ArrayRef<std::string> entries);
 
-/// An error of a dynamic size of the problem that no --size gives.
+/// An error for a dynamic size of the problem that no --size sets.
 llvm::Error createMissingSizeError(llvm::StringRef line, const Kernel &kernel, llvm::StringRef name);
 /// The problem with the sizes of a run.
 llvm::Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
                                      const std::map<std::string, int64_t> &sizes);
 llvm::Expected<std::vector<NpyArray>> copyArguments(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
-/// The arguments, `bytes` in all, and as many copies of them as no cache holds, where a kernel reads each once
-/// (`isDecode`) and is bound by memory.
+/// The arguments, `bytes` in total, and enough copies of them to exceed all caches, if a kernel reads each once
+/// (`isDecode`) and is memory-bound.
 llvm::Expected<std::vector<std::vector<NpyArray>>> createCopies(const Kernel &kernel, std::vector<NpyArray> arguments,
                                                                 int64_t bytes, bool isDecode);
 

@@ -16,7 +16,7 @@ using namespace attn;
 using namespace attn::driver;
 
 static const Align kArrayAlignment(64);
-/// Dynamic sizes that nobody gives are drawn from 1 to these, by name.
+/// Dynamic sizes that are not given are drawn from 1 to these, by name.
 static constexpr int64_t kMaxDrawnHeads = 4, kMaxDrawnSize = 80;
 
 static NpyType getNpyType(const KernelArgument &argument) {
@@ -59,7 +59,7 @@ Expected<NpyArray> driver::createZeros(const KernelArgument &argument, ArrayRef<
   NpyArray array;
   array.type = getNpyType(argument);
   array.shape.assign(shape.begin(), shape.end());
-  // Empty dimensions do not make the others fit.
+  // An empty dimension does not excuse an overflow of the others.
   int64_t bytes = getNpyTypeSize(array.type);
   bool overflows = false;
   for (int64_t size : shape)
@@ -78,7 +78,7 @@ Expected<NpyArray> driver::createZeros(const KernelArgument &argument, ArrayRef<
 
 static std::string printShape(ArrayRef<std::string> sizes) { return "[" + join(sizes, ", ") + "]"; }
 
-/// Tests a file against its argument, and learns the dynamic sizes from it.
+/// Tests a file against its argument, and derives the dynamic sizes from it.
 static Error checkInput(const NpyArray &array, const KernelArgument &argument, StringRef path, const Kernel &kernel,
                         std::map<std::string, int64_t> &sizes) {
   NpyType type = getNpyType(argument);
@@ -142,7 +142,7 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
   const std::map<std::string, int64_t> known = sizes;
   auto isGiven = [&](const std::string &name) { return known.count(name) > 0; };
   for (const std::string &name : kernel.sizes) {
-    bool isSmall = name == "b" || name == "hq", isOfSums = name == "b_plus_1"; // rows want a sequence
+    bool isSmall = name == "b" || name == "hq", isOfSums = name == "b_plus_1"; // rows need a sequence
     std::uniform_int_distribution<int64_t> distribution(isOfSums ? 2 : 1,
                                                         isSmall || isOfSums ? kMaxDrawnHeads : kMaxDrawnSize);
     sizes.try_emplace(name, distribution(generator));
@@ -156,7 +156,7 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
   for (auto [name, formula] : zip_equal(kernel.sizes, kernel.formulas))
     if (!formula.empty())
       sizes[name] = std::max<int64_t>(formula.evaluate(values), 0);
-  // Lengths of keys say how many sequences there are.
+  // Lengths of keys determine the number of sequences.
   if (is_contained(kernel.sizes, "b_plus_1") && sizes.count("b") && !options.sizes.count("b_plus_1"))
     sizes["b_plus_1"] = sizes["b"] + 1;
 

@@ -1,4 +1,4 @@
-//===- BeyondLengths.cpp - NaN in what no kernel may read -----------------===//
+//===- BeyondLengths.cpp - NaN in memory that no kernel may read ----------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ public:
     bool isAny = false;
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
       for (const ValueCheck &check : argument.checks) {
-        // What is appended to has rows in use beyond the positions.
+        // The target of an append has rows in use beyond the positions.
         if (check.kind == ValueCheck::Kind::BlockTable) {
           poisonPages(check, array);
         } else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "q_lengths") {
@@ -64,7 +64,8 @@ private:
     });
   }
 
-  /// Whether scales (batch, heads, keys) may as well be (pages, heads), which another batch index uses, or the cache's.
+  /// True if scales (batch, heads, keys) might also be (pages, heads), which another batch index uses, or those of the
+  /// cache.
   bool hasAsManyPages(int64_t batch) const {
     return any_of(kernel.arguments, [&](const KernelArgument &argument) {
       return any_of(argument.checks, [&](const ValueCheck &check) {
@@ -73,8 +74,7 @@ private:
     });
   }
 
-  /// [batch, rows, heads, D] or [batch, heads, rows, D]: the dimension of so many rows, the only one where both could
-  /// be.
+  /// [batch, rows, heads, D] or [batch, heads, rows, D]: the dimension of size `rows`, or none if it is ambiguous.
   static std::optional<unsigned> findRows(const NpyArray &array, int64_t rows) {
     std::optional<unsigned> found;
     for (unsigned dim = 1; dim < std::min<size_t>(array.shape.size(), 3); ++dim) {
@@ -108,8 +108,8 @@ private:
     }
   }
 
-  /// Of a bias (batch, heads, queries, keys), what lies beyond the length in `dim`: that of its batch index, or, where
-  /// it is one for all, of every one.
+  /// Elements of a bias (batch, heads, queries, keys) beyond the length in `dim`: that of its batch index or, if it is
+  /// shared, of every one.
   void poisonBias(const NpyArray &lengths, unsigned dim, const ValueCheck &check) {
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
       if (argument.isOutput || argument.name != "bias" || array.shape.size() != 4 ||
@@ -127,22 +127,22 @@ private:
     }
   }
 
-  /// Pages that the table does not name, and rows of a sequence's last page behind its end.
+  /// Pages that the table does not reference, and rows of a sequence's last page after its end.
   void poisonPages(const ValueCheck &check, const NpyArray &table) {
     const int64_t page = getSize(check.page), width = table.shape[1], pages = getLimit(check);
-    std::vector<int64_t> used(pages, 0); // rows in use; of a page that two sequences have, the more
+    std::vector<int64_t> used(pages, 0); // rows in use; the maximum for a page of two sequences
     for (int64_t i = 0, e = getNumElements(table.shape); i < e; ++i) {
       const int64_t left = readInteger(arrays[check.lengths], i / width) - (i % width) * page;
       if (left > 0)
         used[readInteger(table, i)] = std::max(used[readInteger(table, i)], std::min(left, page));
     }
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      // Scales with as many pages as batch indices may lie in the order of the keys.
+      // Scales with as many pages as batch indices may be in the order of the keys.
       bool isScale = is_contained({"k_scale", "v_scale"}, StringRef(argument.name)) && pages != table.shape[0];
       if (argument.isOutput || array.shape.size() < 2 || array.shape[0] != pages ||
           !(isScale || is_contained({"k", "v"}, StringRef(argument.name))))
         continue;
-      // A number a page, (pages, heads), is used as soon as a row is.
+      // One scale per page, (pages, heads), is in use if any row is.
       const std::optional<unsigned> dim = array.shape.size() > 2 ? findRows(array, page) : std::nullopt;
       const int64_t size = getNumElements(array.shape) / std::max<int64_t>(pages, 1);
       int64_t inner = 1;

@@ -14,7 +14,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// For f32 and f64 the tolerance is that of docs/Semantics.md. For 16 bits, that page compares with the same
+/// For f32 and f64, the tolerance is that of docs/Semantics.md. For 16 bits, that page compares with the same
 /// mathematics in the low type; here three roundings to that type are allowed, of the weights, of the output and of the
 /// reference's output: 3/2 of its epsilon.
 static double getTypeTolerance(NpyType type, bool roundsScores, bool roundsInputs) {
@@ -26,8 +26,8 @@ static double getTypeTolerance(NpyType type, bool roundsScores, bool roundsInput
   }
 }
 
-/// True where scores, and lse of them, may be those of a Q rounded to integers (docs/Semantics.md): of 16 bits, beside
-/// keys of int8.
+/// True where scores, and lse of them, may come from a Q rounded to integers (docs/Semantics.md): a 16-bit Q with int8
+/// keys.
 static bool roundsScores(ArrayRef<NpyArray> arguments) {
   auto hasType = [&](ArrayRef<NpyType> types) {
     return any_of(arguments, [&](const NpyArray &array) { return is_contained(types, array.type); });
@@ -35,19 +35,19 @@ static bool roundsScores(ArrayRef<NpyArray> arguments) {
   return hasType({NpyType::Float16, NpyType::BFloat16}) && hasType({NpyType::Int8});
 }
 
-/// Of a partial result, f32 beside 16-bit Q, the weights alone are rounded; products of both signs are larger than
-/// their sum.
+/// In a partial result, f32 with a 16-bit Q, only the weights are rounded; products of both signs are larger than their
+/// sum.
 static double getPartialTolerance(NpyType queryType) {
   return getTypeTolerance(queryType, /*roundsScores=*/false, /*roundsInputs=*/false) * 2 / 3;
 }
 
-/// True for what is summed over keys, or queries, in f32 and was a product of 16-bit numbers.
+/// True for f32 sums over keys or queries of products of 16-bit values.
 static bool isPartial(StringRef name, const NpyArray &output, ArrayRef<NpyArray> arguments) {
   return output.type == NpyType::Float32 && is_contained({NpyType::Float16, NpyType::BFloat16}, arguments[0].type) &&
          is_contained({"out", "output", "dq", "dk", "dv", "dbias"}, name);
 }
 
-/// A backward pass has twice the products: each is of what is rounded before.
+/// A backward pass has twice the products, each on values that were rounded before.
 double driver::getTolerance(const Kernel &kernel, StringRef name, const NpyArray &output,
                             ArrayRef<NpyArray> arguments) {
   double factor = kernel.kind == "backward" ? 2 : 1;
@@ -74,7 +74,7 @@ double driver::readFloat(const NpyArray &array, int64_t index) {
   }
 }
 
-/// Equal infinities and a NaN on both sides are no difference; anything else that is not finite is an infinite one.
+/// Equal infinities, and a NaN on both sides, are no difference; any other non-finite value is an infinite one.
 static Difference compareArrays(const NpyArray &found, const NpyArray &expected) {
   Difference difference;
   for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
@@ -90,7 +90,7 @@ static Difference compareArrays(const NpyArray &found, const NpyArray &expected)
   return difference;
 }
 
-/// The largest |a - b| that is a number.
+/// The largest |a - b| that is not NaN.
 static double getLargestFinite(const NpyArray &a, const NpyArray &b) {
   double largest = 0;
   for (int64_t i = 0, e = getNumElements(a.shape); i < e; ++i)
@@ -99,7 +99,7 @@ static double getLargestFinite(const NpyArray &a, const NpyArray &b) {
   return largest;
 }
 
-/// The reference has floats in f64.
+/// The reference's floats are f64.
 static void copyElements(const NpyArray &from, NpyArray &to) {
   int64_t count = getNumElements(from.shape);
   if (from.type == to.type)
@@ -126,7 +126,7 @@ Expected<std::vector<NpyArray>> driver::createOutputs(const LoadedKernel &refere
 
 Expected<LoadedKernel> driver::compileReference(const Source &source, CompileOptions options, StringRef kernel) {
   options.isQuick = true;
-  options.target = "host"; // whatever runs the kernel
+  options.target = "host"; // the processor that runs the kernel
   options.reference = options.f64Outputs = true;
   options.schedule.clear();
   options.remarks = RemarkFilter::None;
@@ -136,7 +136,7 @@ Expected<LoadedKernel> driver::compileReference(const Source &source, CompileOpt
 
 Error driver::callReference(const LoadedKernel &reference, const Kernel &kernel, MutableArrayRef<NpyArray> arguments,
                             MutableArrayRef<NpyArray> expected) {
-  // The inputs are shared, and get back afterwards.
+  // The inputs are shared, and swapped back afterwards.
   auto swapInputs = [&] {
     for (auto [argument, own, other] : zip_equal(kernel.arguments, arguments, expected))
       if (!argument.isOutput)
@@ -148,7 +148,7 @@ Error driver::callReference(const LoadedKernel &reference, const Kernel &kernel,
   return error;
 }
 
-/// What the reference returns where the argument `place` holds `other`.
+/// The results of the reference with `other` as the argument `place`.
 static Expected<std::vector<NpyArray>> callReferenceWith(const LoadedKernel &reference, const Kernel &kernel,
                                                          MutableArrayRef<NpyArray> arguments, NpyArray &place,
                                                          NpyArray other) {
@@ -185,11 +185,12 @@ Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel 
     return find_if(kernel.arguments, isInput) - kernel.arguments.begin();
   };
   size_t out = find("out"), dout = find("dout"), count = kernel.arguments.size();
-  // Parts cost two more calls of the reference: they are looked at where a gradient is inexact beside its own size.
+  // Parts cost two more calls of the reference: they are computed only if a gradient is inexact relative to its own
+  // size.
   if (kernel.kind != "backward" || out == count || dout == count ||
       compareOutputs(kernel, arguments, expected, nulls()))
     return compareOutputs(kernel, arguments, expected, outs());
-  // What is left without Δ = Σ dout · out, which the gradients of scores are differences to.
+  // The gradients without Δ = Σ dout · out, which those of scores subtract.
   Expected<NpyArray> zeros = createZeros(kernel.arguments[out], arguments[out].shape);
   if (!zeros)
     return zeros.takeError();
@@ -197,7 +198,7 @@ Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel 
       callReferenceWith(reference, kernel, arguments, arguments[out], std::move(*zeros));
   if (!withoutDelta)
     return withoutDelta.takeError();
-  // Gradients are linear in dout, and one that is a sum over rows may cancel: that of a scale of V is Σ Δ / scale.
+  // Gradients are linear in dout, and a sum over rows may cancel: the gradient of a scale of V is Σ Δ / scale.
   Expected<NpyArray> positive = selectPositive(kernel.arguments[dout], arguments[dout], arguments[out]);
   if (!positive)
     return positive.takeError();
@@ -219,7 +220,7 @@ bool driver::compareOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments, 
     double part = 0;
     for (ArrayRef<NpyArray> outputs : parts)
       part = std::max(part, getLargestFinite(expected[i], outputs[i]));
-    // ln l of a sum l ≥ 1: an error of l is one of ln l, however close to 0 that is.
+    // ln l of a sum l ≥ 1: a relative error of l is an absolute one of ln l, however close to 0 that is.
     if (argument.name == "log_sum")
       part = std::max(part, 1.0);
     bool isOfParts = part > difference.scale;

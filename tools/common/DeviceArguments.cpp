@@ -11,7 +11,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Of the text of an error.
+/// Size of an error text.
 static constexpr size_t kMessageSize = 2048;
 
 static Error check(const attn_cuda_driver &driver, int result, const Twine &what) {

@@ -13,7 +13,7 @@ typedef struct attn_cuda_driver attn_cuda_driver;
 
 namespace attn::driver {
 
-/// The driver, with a context current on this thread: the first device's, where there was none.
+/// The driver, with a context that is current on this thread: that of the first device, if there was none.
 llvm::Expected<const attn_cuda_driver *> openDevice();
 
 /// Copies of a kernel's arguments in the memory of the current context's device, for any number of calls of that kernel
@@ -25,9 +25,9 @@ public:
   DeviceArguments(const DeviceArguments &) = delete;
   ~DeviceArguments();
 
-  /// Starts the kernel on the null stream. Its workspace is allocated where it is larger than that of the call before.
+  /// Starts the kernel on the null stream. Its workspace is reallocated if it is larger than that of the previous call.
   llvm::Error start(const LoadedKernel &kernel);
-  /// Until all that was started is done.
+  /// Waits until all started kernels are done.
   llvm::Error wait();
   /// Copies the outputs back.
   llvm::Error copyOut(const LoadedKernel &kernel, llvm::ArrayRef<NpyArray> arguments);

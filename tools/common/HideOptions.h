@@ -11,8 +11,8 @@
 
 namespace attn::driver {
 
-/// Hides what is registered so far: LLVM's code generators and optimisers, whose options are static. --help-hidden
-/// lists them. A tool calls it before it registers its own.
+/// Hides all options registered so far: the static ones of LLVM's code generators and optimisers. --help-hidden lists
+/// them. A tool calls it before it registers its own.
 inline void hideRegisteredOptions() {
   for (auto &entry : llvm::cl::getRegisteredOptions())
     entry.second->setHiddenFlag(llvm::cl::Hidden);

@@ -21,10 +21,10 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Of the text of an error.
+/// Size of an error text.
 static constexpr size_t kMessageSize = 2048;
 
-/// What stops at an illegal instruction from here on is the kernel, not the compiler.
+/// From here on, an illegal instruction is in the kernel, not in the compiler.
 static void reportWrongProcessor(int) {
   static constexpr StringLiteral message =
       "error: the kernel stopped at an instruction that this processor does not have; expected a target that it runs, "
@@ -33,8 +33,8 @@ static void reportWrongProcessor(int) {
   _exit(1);
 }
 
-/// True where this processor lacks vector instructions of a target, as AVX-512 FP16. Tiles alone trap, and something
-/// preloaded executes them.
+/// True where this processor lacks vector instructions of a target, such as AVX-512 FP16. Tiles alone trap, and a
+/// preloaded library emulates them.
 static bool lacksVectors(StringRef target) {
   SmallVector<StringRef> wanted;
   if (X86::parseArchX86(target, /*Only64Bit=*/true) != X86::CK_None)
@@ -48,7 +48,7 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
-  isEmulated &= Triple(sys::getProcessTriple()).isX86(); // only its instructions are emulated, by others of it
+  isEmulated &= Triple(sys::getProcessTriple()).isX86(); // only x86 instructions are emulated, and by x86 ones
   CompileOptions options = given;
   options.emulatesVectors = isEmulated && lacksVectors(options.target);
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);

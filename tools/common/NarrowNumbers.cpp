@@ -1,7 +1,7 @@
 //===- NarrowNumbers.cpp - float16, bfloat16 and float8 as doubles --------===//
 //
-// Arrays are compared number by number. Those of 16 bits are most of them and are converted by their bits; APFloat says
-// what the others are, subnormal and large ones among them.
+// Arrays are compared element by element. Most are of 16 bits and are converted by their bits; APFloat converts the
+// others, including subnormal and large values.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace {
 constexpr int kMantissa64 = 52, kBias64 = 1023;
 constexpr unsigned kSign16 = 15;
 
-/// Of a type of 16 bits.
+/// A 16-bit type.
 struct Format16 {
   int mantissaBits, bias;
   int getExponentBits() const { return kSign16 - mantissaBits; }
@@ -46,7 +46,7 @@ uint16_t driver::toNarrowFloat(NpyType type, double value) {
   const Format16 format = getFormat16(type);
   const uint64_t bits = std::bit_cast<uint64_t>(value), magnitude = bits & ~(uint64_t(1) << 63);
   const int exponent = int(magnitude >> kMantissa64) - kBias64;
-  // In front of the last exponent, so that what is rounded up is finite.
+  // Below the last exponent, so that rounding up stays finite.
   if (is16Bit(type) && exponent > -format.bias && exponent < format.bias) {
     const int shift = kMantissa64 - format.mantissaBits;
     const uint64_t isOdd = magnitude >> shift & 1, belowHalf = (uint64_t(1) << (shift - 1)) - 1;

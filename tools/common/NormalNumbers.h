@@ -1,7 +1,7 @@
 //===- NormalNumbers.h - normal random numbers ------------------*- C++ -*-===//
 //
-// The numbers that std::normal_distribution of libstdc++ draws from std::mt19937_64, bit for bit: tests and benchmarks
-// keep their inputs. That one takes two logarithms of long doubles for each number to count the generator's bits.
+// The sequence that std::normal_distribution of libstdc++ draws from std::mt19937_64, bit for bit, so that tests and
+// benchmarks keep their inputs. libstdc++ takes two logarithms of long doubles per value to count the generator's bits.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ template <typename T> class NormalNumbers {
 public:
   explicit NormalNumbers(T deviation) : deviation(deviation) {}
 
-  /// Marsaglia's polar method: of a point in the unit circle, its angle and radius make two numbers.
+  /// Marsaglia's polar method: the angle and radius of a point in the unit circle give two values.
   T operator()(std::mt19937_64 &generator) {
     if (saved) {
       const T number = *saved;
@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  /// From 0 to 1, without 1.
+  /// In [0, 1).
   static T drawShare(std::mt19937_64 &generator) {
     const T share = T(generator()) / T(0x1p64);
     return share < T(1) ? share : std::nextafter(T(1), T(0));

@@ -1,8 +1,8 @@
-//===- RandomArguments.cpp - inputs that a kernel accepts -----------------===//
+//===- RandomArguments.cpp - valid random inputs of a kernel --------------===//
 //
-// Floats are normal, those of a projection's weights such that rows stay so; booleans mostly true; integers are what
-// their checks (attn.arguments) allow: lengths, prefix sums, block tables, positions. Quantised keys and values take
-// every value of their type, and scales bring them back to 1.
+// Floats are normal, and those of a projection's weights preserve the variance of rows; booleans are mostly true;
+// integers are within the limits of their checks (attn.arguments): lengths, prefix sums, block tables, positions.
+// Quantised keys and values take every value of their type, and scales map them to about 1.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ using namespace attn::driver;
 static constexpr double kKeptShare = 0.75;
 /// Causal offsets are in -kMaxOffset to kMaxOffset.
 static constexpr int64_t kMaxOffset = 8;
-/// Rows of tiles are divisors of it, or twice as many.
+/// Tiles have a divisor of this many rows, or twice as many.
 static constexpr int64_t kLengthStep = 64;
 /// Integers without a check are in 0 to this: they may index a small table.
 static constexpr int64_t kMaxCaptured = 3;
@@ -32,13 +32,13 @@ static constexpr int64_t kSeed = 42, kDropoutOffset = 1;
 /// Entries of a block table that no kernel may read.
 static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();
 
-/// Of kUniformPeriod rows of a bias one has kUniformScore throughout, and one the same with the other sign: the scores
-/// of such a row are all alike, and its lse as one number has lost their count.
+/// One in kUniformPeriod rows of a bias is kUniformScore throughout, and one is its negation: the scores of such a row
+/// are all equal, and its lse as a single value has lost their count.
 static constexpr int64_t kUniformPeriod = 7;
 static constexpr double kUniformScore = 1e30;
 
-/// Quantised numbers: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn of magnitudes up to code kMaxFloat8, 448;
-/// float8_e5m2 up to 7, as of all its codes most are far below the largest.
+/// Quantised values: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn of magnitudes up to code kMaxFloat8, 448;
+/// float8_e5m2 up to 7, as most of its codes are far below the largest.
 static constexpr int64_t kMaxInt8 = 127;
 static constexpr unsigned kMaxFloat8 = 0x7e, kMaxE5M2 = 0x47, kFloat8Sign = 0x80;
 
@@ -71,7 +71,7 @@ public:
       for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
         if ((!argument.isOutput || argument.isUpdated) && isTable(argument) == tables)
           fill(argument, array);
-    // The bound of lse is relative to its largest element: beside such rows it would say nothing of the others.
+    // The tolerance of lse is relative to its largest element: with such rows, it would be meaningless for the others.
     if (!options.uniformRows)
       return;
     bool returnsLse = any_of(kernel.arguments, [](const KernelArgument &each) { return each.name == "lse"; });
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  /// f16 has no number of that size.
+  /// f16 cannot represent that size.
   void makeUniformRows(NpyArray &array) {
     int64_t columns = array.shape.empty() ? 0 : array.shape.back();
     for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i) {
@@ -111,10 +111,10 @@ private:
   }
   int64_t getLimit(const ValueCheck &check) const { return getSize(check.limit[0]) * getSize(check.limit[1]); }
 
-  /// 1 / sqrt(K) for the weights of a projection, (K, N): rows of its products are then normal, too. With 1, scores
-  /// would be of size K and their softmax a maximum, where roundings decide.
+  /// 1 / sqrt(K) for the weights of a projection, (K, N): rows of its products are then normal too. With 1, scores
+  /// would be of size K and their softmax a maximum, which rounding decides.
   static double getDeviation(const KernelArgument &argument, const NpyArray &array) {
-    StringRef role = StringRef(argument.name).rtrim("0123456789"); // of two of one role, the second is weight2
+    StringRef role = StringRef(argument.name).rtrim("0123456789"); // the second argument of one role is weight2
     bool isProjection = array.shape.size() == 2 && is_contained({"w_q", "w_k", "w_v", "w_o", "weight"}, role);
     return 1 / std::sqrt(static_cast<double>(isProjection ? std::max<int64_t>(array.shape[0], 1) : 1));
   }
@@ -162,7 +162,7 @@ private:
     }
   }
 
-  /// Of quantised keys or values: what makes the largest of them about 1.
+  /// Scales of quantised keys or values, which map the largest of them to about 1.
   void fillScales(NpyArray &array) {
     auto has = [&](NpyType type) { return any_of(arrays, [&](const NpyArray &other) { return other.type == type; }); };
     double largest = has(NpyType::Float8E4M3FN) ? fromNarrowFloat(NpyType::Float8E4M3FN, kMaxFloat8)
@@ -173,7 +173,7 @@ private:
       scale = distribution(generator) / static_cast<float>(largest);
   }
 
-  /// Of scores: what makes those of Q and K about 1.
+  /// The scale of scores, which makes those of Q and K about 1.
   void fillScale(NpyArray &array) {
     double columns = arrays.front().shape.empty() ? 1 : std::max<int64_t>(arrays.front().shape.back(), 1);
     double scale = std::uniform_real_distribution<double>(0.5, 1.5)(generator) / std::sqrt(columns);
@@ -190,7 +190,7 @@ private:
       return writeInteger(array, 0, isPlace ? draw(1, kMaxOffset) : name == "seed" ? kSeed : kDropoutOffset);
     if (isTable(argument))
       return fillTable(argument.checks, array);
-    // What all of their uses allow: sums may be those of queries and keys alike.
+    // The tightest limit of all uses: sums may be those of both queries and keys.
     if (!argument.checks.empty() && argument.checks.front().kind == ValueCheck::Kind::PrefixSums) {
       int64_t limit = std::numeric_limits<int64_t>::max();
       for (const ValueCheck &check : argument.checks)
@@ -215,7 +215,7 @@ private:
                                                                    : draw(low, high));
   }
 
-  /// A random partition of the limit; an even one if lengths shall be full.
+  /// A random partition of the limit; an even one if lengths are full.
   void fillPrefixSums(int64_t limit, NpyArray &array) {
     int64_t count = getNumElements(array.shape);
     std::vector<int64_t> sums(count);
@@ -228,7 +228,7 @@ private:
       writeInteger(array, i, sum);
   }
 
-  /// As a step of a serving engine: about half of the sequences have one row, the others a random part of the rest.
+  /// Like a step of a serving engine: about half of the sequences have one row, the others a random part of the rest.
   void fillStep(int64_t limit, NpyArray &array) {
     int64_t count = getNumElements(array.shape) - 1, numSingle = 0;
     std::vector<bool> isSingle(std::max<int64_t>(count, 0));
@@ -247,7 +247,7 @@ private:
     }
   }
 
-  /// A random permutation of the pages, over again where the table has more entries.
+  /// A random permutation of the pages, repeated where the table has more entries.
   void fillTable(ArrayRef<ValueCheck> checks, NpyArray &array) {
     int64_t numPages = std::numeric_limits<int64_t>::max(), width = array.shape[1];
     for (const ValueCheck &check : checks)

@@ -1,4 +1,4 @@
-//===- Runner.cpp - kernels that another processor runs -------------------===//
+//===- Runner.cpp - kernels on another processor --------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Of a tensor's bytes in the file.
+/// Alignment of a tensor's bytes in the file.
 static constexpr uint64_t kAlignment = 64;
 
 static Expected<std::string> createFile(StringRef suffix, StringRef bytes) {
@@ -60,7 +60,7 @@ Runner::~Runner() {
     sys::fs::remove(library);
 }
 
-/// The record of a tensor, and the first byte that it reaches. A tensor without elements has none.
+/// The record of a tensor, and its byte at the lowest address. A tensor without elements has none.
 static std::pair<attn_call_tensor, char *> describe(const DLTensor &tensor) {
   attn_call_tensor record = {};
   record.type_code = tensor.dtype.code;

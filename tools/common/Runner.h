@@ -1,8 +1,7 @@
-//===- Runner.h - kernels that another processor runs -----------*- C++ -*-===//
+//===- Runner.h - kernels on another processor ------------------*- C++ -*-===//
 //
-// A runner is a command, as "qemu-aarch64 -cpu max attn-runner", which takes a
-// shared library, the name of a checked entry and a call as files
-// (tools/attn-runner).
+// A runner is a command, such as "qemu-aarch64 -cpu max attn-runner", that takes a shared library, the name of a
+// checked entry and a call as files (tools/attn-runner).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +16,13 @@ namespace attn::driver {
 
 class Runner {
 public:
-  /// Links the object into a library, a temporary file as long as the runner lives.
+  /// Links the object into a library, a temporary file that lives as long as the runner.
   static llvm::Expected<std::shared_ptr<Runner>> create(llvm::StringRef command, llvm::StringRef object);
   ~Runner();
   Runner(const Runner &) = delete;
   Runner &operator=(const Runner &) = delete;
 
-  /// Calls an entry on tensors of the host, of which those of `outputs` are written. The code that it returned, with
-  /// its message.
+  /// Calls an entry on host tensors; it writes those of `outputs`. Returns its code and its message.
   llvm::Expected<std::pair<int32_t, std::string>> call(llvm::StringRef entry, llvm::ArrayRef<DLTensor> tensors,
                                                        llvm::ArrayRef<bool> outputs) const;
 

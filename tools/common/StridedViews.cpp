@@ -1,4 +1,4 @@
-//===- StridedViews.cpp - inputs whose rows lie anywhere ------------------===//
+//===- StridedViews.cpp - inputs with arbitrary strides -------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,9 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Elements between the rows of an argument, and rows between its slices, at most.
+/// Most elements between the rows of an argument, and most rows between its slices.
 static constexpr int64_t kMaxGap = 19, kMaxRows = 2;
-/// One dimension in so many is reversed.
+/// One dimension in this many is reversed.
 static constexpr unsigned kReversedShare = 8;
 /// All bits set: NaN in every floating-point type.
 static constexpr char kGap = '\xff';

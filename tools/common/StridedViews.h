@@ -1,4 +1,4 @@
-//===- StridedViews.h - inputs whose rows lie anywhere ----------*- C++ -*-===//
+//===- StridedViews.h - inputs with arbitrary strides -----------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,13 +11,13 @@
 
 namespace attn::driver {
 
-/// Copies of the arguments that a kernel reads at strides of the call: their outer dimensions in a random order, some
-/// reversed, with gaps between rows and slices. The gaps are NaN (of booleans true, of integers -1).
+/// Copies of the arguments that a kernel reads with run-time strides: their outer dimensions in a random order, some
+/// reversed, with gaps between rows and slices. The gaps are NaN (for booleans true, for integers -1).
 class StridedViews {
 public:
   StridedViews() = default;
   StridedViews(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments, uint64_t seed);
-  /// Puts the views in the place of the arguments.
+  /// Replaces the arguments by the views.
   void apply(llvm::MutableArrayRef<DLTensor> tensors) const;
 
 private:

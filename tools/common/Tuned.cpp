@@ -16,7 +16,7 @@ Expected<std::shared_ptr<const TunedFile>> driver::readTuned(StringRef file, Str
   Expected<TunedFile> tuned = TunedFile::read(file);
   if (!tuned)
     return tuned.takeError();
-  // Of several targets it is for one: the others take the policy's schedules.
+  // It is for one of several targets: the others get the policy's schedules.
   Error reasons = Error::success();
   for (StringRef name : llvm::split(targets, ',')) {
     Expected<TargetInfo> target = TargetInfo::get(name);

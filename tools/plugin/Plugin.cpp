@@ -1,7 +1,7 @@
 //===- Plugin.cpp - attn for a stock mlir-opt -----------------------------===//
 //
-// The entries that mlir-opt's --load-dialect-plugin and --load-pass-plugin look
-// for. Only attn itself is registered: the host has the upstream dialects.
+// The entry points of mlir-opt's --load-dialect-plugin and --load-pass-plugin. Only attn itself is registered: the host
+// has the upstream dialects.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

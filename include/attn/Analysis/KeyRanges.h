@@ -11,12 +11,12 @@
 
 namespace attn {
 
-/// The axis of the score matrix that ranges bound: keys for a tile of queries (the forward pass), or queries for a tile
-/// of keys (the backward pass, which loops over key tiles outside).
+/// The axis of the score matrix that ranges bound: keys for a query tile (the forward pass), or queries for a key tile
+/// (the backward pass, whose outer loop is over key tiles).
 enum class RangeAxis { Keys, Queries };
 inline RangeAxis getOtherAxis(RangeAxis axis) { return axis == RangeAxis::Keys ? RangeAxis::Queries : RangeAxis::Keys; }
 
-/// The upper bound that a region of ranges yields if there is no bound.
+/// The upper bound that a region of ranges yields for an unbounded side.
 constexpr int64_t kNoBound = int64_t(1) << 40;
 
 /// One conjunct of a mask_mod region.
@@ -28,25 +28,25 @@ struct Conjunct {
   bool isTooLarge = false;
 };
 
-/// Splits the yielded value of a mask_mod region at its conjunctions. No conjunct for an empty region.
+/// Splits the result of a mask_mod region at its conjunctions. An empty region has no conjunct.
 llvm::SmallVector<Conjunct> splitPredicate(mlir::Region &maskMod, int64_t numQueries, int64_t numKeys);
 
 /// How many conjuncts buildRanges solved.
 struct RangesSummary {
   unsigned numSolved = 0; ///< conjuncts that became bounds
-  unsigned numTested = 0; ///< conjuncts that must be evaluated at every position to know where they hold
+  unsigned numTested = 0; ///< conjuncts that must be evaluated at every position
 };
 
-/// Fills the empty region `ranges` with the bounds of a tile. For RangeAxis::Keys this is key_ranges, of the queries
-/// [first_query, end_query): no row of the tile keeps a key outside [visited lower, visited upper), every row keeps all
-/// keys inside [full lower, full upper). For RangeAxis::Queries queries and keys are exchanged: no key of [first_key,
-/// end_key) is kept by a query outside of visited, every one is kept by all queries in full. With `isDense` (there is a
-/// boolean mask or a bias beside the predicate), no key is full.
+/// Fills the empty region `ranges` with the bounds of a tile. For RangeAxis::Keys this is key_ranges, for the queries
+/// [first_query, end_query): no row of the tile keeps a key outside [visited lower, visited upper), and every row keeps
+/// all keys in [full lower, full upper). For RangeAxis::Queries, queries and keys are exchanged: no query outside of
+/// visited keeps a key of [first_key, end_key), and all queries in full keep every one. With `isDense` (a boolean mask
+/// or a bias in addition to the predicate), no key is full.
 RangesSummary buildRanges(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &maskMod, RangeAxis axis,
                           int64_t numQueries, int64_t numKeys, bool isDense, mlir::Region &ranges);
 
-/// The bounds as constants for the tile [first, end), clamped to the `size` positions of the axis that they bound;
-/// nullopt if they depend on run-time values.
+/// The bounds as constants for the tile [first, end), clamped to the `size` positions of the bounded axis; nullopt if
+/// they depend on run-time values.
 struct RangeBounds {
   int64_t visitedLower, visitedUpper, fullLower, fullUpper;
 };

@@ -1,4 +1,4 @@
-//===- PositionRanges.h - which integers a region computes ------*- C++ -*-===//
+//===- PositionRanges.h - ranges of the integers in a region ----*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,20 +12,20 @@
 
 namespace attn {
 
-/// The values that an integer of a region may have: maybe more than these, never less.
+/// A superset of the values that an integer of a region may have.
 struct PositionRange {
   mlir::ConstantIntRanges values;
-  /// It follows from attn.index, static sizes and constants alone.
+  /// True if it follows from attn.index, static sizes and constants alone.
   bool isStatic;
 
   bool isInside(int64_t size) const { return values.smin().isNonNegative() && values.smax().slt(size); }
   bool isOutside(int64_t size) const { return values.smax().isNegative() || values.smin().sge(size); }
-  /// Any integer of 64 bits: its arithmetic may wrap.
+  /// True for the full range of 64 bits: its arithmetic may wrap.
   bool mayWrap() const { return values.smin().isMinSignedValue() && values.smax().isMaxSignedValue(); }
 };
 
-/// The ranges of all integers of one region of an attn op, by interval arithmetic from its first op to the last. A
-/// branch of arith.select is taken to hold what its condition says.
+/// The ranges of all integers of one region of an attn op, by interval arithmetic from its first op to the last. In a
+/// branch of arith.select, its condition is assumed.
 class PositionRanges {
 public:
   PositionRanges(mlir::Operation *op, mlir::Region &region);
@@ -38,7 +38,7 @@ private:
   PositionRange getIndex(IndexOp op) const;
   std::optional<PositionRange> infer(mlir::Operation *op) const;
   mlir::ConstantIntRanges inferSelect(mlir::arith::SelectOp op) const;
-  /// The range of `value` where `known` holds, looking through at most `depth` ops.
+  /// The range of `value` under the assumptions `known`, looking through at most `depth` ops.
   mlir::ConstantIntRanges refine(mlir::Value value, const Ranges &known, unsigned depth) const;
 
   mlir::Operation *op;

@@ -30,19 +30,19 @@ namespace attn {
 /// A machine for position-independent code on `target`.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
 
-/// Gives every function the target's attributes and runs LLVM's -O3 pipeline, or a few passes with `isQuick`: for code
-/// that runs once. Flash kernels are vectors already. On them LLVM's own vectorisers, which serve materialised chains,
-/// would only take time.
+/// Gives every function the target's attributes and runs LLVM's -O3 pipeline, or with `isQuick` only a few passes, for
+/// code that runs once. Flash kernels are already vectorised; LLVM's own vectorisers, which are for materialised
+/// chains, would only cost time.
 void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
                     bool vectorizeLoops = true, bool isQuick = false);
 
-/// The processor with AVX2 that runs code of wider vectors for `target` once emulateVectors has rewritten it.
+/// The processor with AVX2 that runs code with wider vectors for `target`, after emulateVectors.
 TargetInfo getEmulatedTarget(const TargetInfo &target);
 void emulateVectors(llvm::Module &module);
 
 enum class FileKind { Object, Assembly };
-/// Bytes of stack that a function takes by its name, with those of the module that it runs, by calls or as the bodies
-/// of parallel loops.
+/// Bytes of stack of a function by name, including those of its callees in the module and of the bodies of its parallel
+/// loops.
 using StackBytes = llvm::StringMap<int64_t>;
 /// Machine code as the bytes of a file.
 llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind,
@@ -52,15 +52,15 @@ llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &tar
 
 /// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
 /// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path. For another
-/// architecture than this machine's nothing is searched: dependencies are recorded by the names that they have there,
-/// the runtime's is beside the library.
+/// architecture nothing is searched: dependencies are recorded by the names that they have there, with the runtime next
+/// to the library.
 llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, const TargetInfo &target, bool needsRuntime);
 
-/// A shared library that depends on none: whoever loads it has libm and the parallel loop, where it needs them. For any
-/// architecture.
+/// A shared library without dependencies: the process that loads it provides libm and the parallel loop, if needed. For
+/// any architecture.
 llvm::Expected<std::string> linkAlone(llvm::StringRef object);
 
-/// One relocatable object of several. Hidden symbols are resolved among them and are local to the result.
+/// Merges objects into one relocatable object. Hidden symbols are resolved among them and become local.
 llvm::Expected<std::string> mergeObjects(llvm::ArrayRef<std::string> objects);
 
 /// Code in memory. Kernels call this process's attn_parallel_for, attn_check_arguments and C library.

@@ -1,7 +1,7 @@
 //===- GpuCodeGen.h - gpu.module to PTX and cubin ---------------*- C++ -*-===//
 //
-// PTX by LLVM's NVPTX backend, in process; machine code by ptxas, if it is installed;
-// and both as the constant that the launcher reads.
+// PTX by LLVM's NVPTX backend, in process; machine code by ptxas, if it is installed; and both as the constant that the
+// launcher reads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ llvm::Expected<std::unique_ptr<llvm::Module>> translateGpuModule(mlir::Operation
 /// The PTX of that module.
 llvm::Expected<std::string> emitPTX(llvm::Module &module, const TargetInfo &target);
 
-/// What ptxas says of one kernel.
+/// ptxas' figures for one kernel.
 struct KernelResources {
   std::string kernel;
   int64_t registers = 0, staticSharedBytes = 0, stackBytes = 0, spillBytes = 0;
@@ -40,16 +40,15 @@ struct KernelResources {
 struct Cubin {
   std::string bytes;
   std::vector<KernelResources> kernels;
-  std::string messages; ///< of ptxas, all of them
-  /// Those that say that products of wgmma wait for each other, or that setmaxnreg is ignored: the code is right, and
-  /// slow.
+  std::string messages; ///< all messages of ptxas
+  /// Messages that wgmma instructions are serialised, or that setmaxnreg is ignored: the code is correct but slow.
   std::vector<std::string> slowdowns;
 };
 
-/// `given` if it is not empty, or else the ptxas of PATH, or of /usr/local/cuda. Empty if there is none.
+/// `given` if it is not empty, otherwise the ptxas in PATH or in /usr/local/cuda. Empty if there is none.
 std::string findPtxas(llvm::StringRef given);
 
-/// Assembles PTX. The error says what ptxas says.
+/// Assembles PTX. The error contains the messages of ptxas.
 llvm::Expected<Cubin> assemblePTX(llvm::StringRef ptx, const TargetInfo &target, llvm::StringRef ptxas);
 
 /// Defines the global `name` of `host` (struct attn_cuda_image of attn_cuda.h), where it is declared. `cubin` may be

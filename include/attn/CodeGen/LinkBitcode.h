@@ -1,4 +1,4 @@
-//===- LinkBitcode.h - the runtime's code into a module ---------*- C++ -*-===//
+//===- LinkBitcode.h - links the runtime's code into a module ---*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// Links code that names no processor into a module, for the module's target. An error if the two do not fit.
+/// Links code without a target processor into a module, for the module's target. An error if the two are incompatible.
 llvm::Error linkBitcode(llvm::Module &module, llvm::StringRef bitcode,
                         unsigned flags = llvm::Linker::Flags::LinkOnlyNeeded);
 

@@ -1,7 +1,7 @@
 //===- Compiler.h - from source to artifact ---------------------*- C++ -*-===//
 //
-// Parse, run the phases, emit. attnc, the C API and the benchmarks are thin
-// layers over this class; it holds no state beyond one compilation.
+// Parse, run the phases, emit. attnc, the C API and the benchmarks are thin layers over this class; it has no state
+// beyond one compilation.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,7 +38,7 @@ class TunedFile;
 /// Which remarks are printed.
 enum class RemarkFilter { None, Passed, Missed, Analysis, All };
 
-/// What the kernel of a public function is called in C.
+/// The C name of the kernel of a public function.
 struct KernelName {
   std::string function; ///< empty: the only one
   std::string name;
@@ -46,77 +46,79 @@ struct KernelName {
 
 struct CompileOptions {
   std::string target = "host";
-  /// Of functions that are not called in C as they are in the source.
+  /// Functions whose C name differs from that in the source.
   std::vector<KernelName> names;
   bool parallel = true;
-  /// Kernels of a processor take a workspace of their caller in place of heap memory.
+  /// Kernels of a processor take a workspace from their caller instead of using heap memory.
   bool callerWorkspace = false;
   /// The materialised pipeline with intermediates in f64, instead of the flash kernels.
   bool reference = false;
-  /// Of the reference pipeline: what kernels return is f64 as well, for those who compare with it.
+  /// For the reference pipeline: results of kernels are f64 as well, for comparisons.
   bool f64Outputs = false;
-  /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
+  /// For the reference pipeline: intermediates have the types of the ops, as in an unfused chain.
   bool unfused = false;
   bool failOnFallback = false;
-  /// A few of LLVM's passes for code on the processor, which runs once: it takes longer to optimise than to run.
+  /// Only a few LLVM passes, for host code that runs once: optimising takes longer than running it.
   bool isQuick = false;
-  /// Code for a processor with AVX2 of what is lowered for the target: this one lacks the target's vectors.
+  /// Generates code for a processor with AVX2 from what is lowered for the target: this processor lacks the target's
+  /// vectors.
   bool emulatesVectors = false;
-  /// Finds attention in linalg; false compiles it as it is written.
+  /// Finds attention in linalg; false compiles it as written.
   bool raise = true;
   /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
   std::string schedule;
-  /// Schedules by problem line, for those who compile problem lines; their own `schedule` is empty.
+  /// Schedules by problem line, for clients that compile problem lines; then `schedule` is empty.
   std::shared_ptr<const TunedFile> tuned;
   RemarkFilter remarks = RemarkFilter::None;
-  /// LLVM's names of features that code for the target does without.
+  /// LLVM's names of features that code for the target must not use.
   llvm::SmallVector<std::string> disabledFeatures;
-  /// Of GPU targets: where ptxas is (empty: searched), and whether an object also carries machine code where it is.
+  /// For GPU targets: the path of ptxas (empty: searched), and whether an object also contains machine code, if ptxas
+  /// exists.
   std::string ptxas;
   bool embedCubin = true;
-  /// Of GPU targets: PTX instead of what the kernels become; the host's side stays what the source says.
+  /// For GPU targets: PTX that replaces the kernels; the host code is still that of the source.
   std::optional<std::string> ptx;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
-  /// Asked between passes, from threads of the compilation: true ends it as failed. Empty for never.
+  /// Polled between passes by threads of the compilation: true makes it fail. Empty for never.
   std::function<bool()> isCancelled;
 };
 
-/// What of a module is translated: all of it; all but the argument check, which LoadedObject has; or the halves that a
-/// bundle is made of (Bundle.h).
+/// The part of a module that is translated: all of it; all but the argument check, which LoadedObject has; or the
+/// halves of a bundle (Bundle.h).
 enum class ModulePart { Whole, ForThisProcess, Variant, Entries };
 
-/// One GPU kernel that an entry starts. Sizes that only the call knows are kDynamic.
+/// One GPU kernel that an entry launches. Sizes known only at run time are kDynamic.
 struct GpuLaunch {
   std::string kernel;
   int64_t grid[3], block[3], sharedBytes;
   llvm::SmallVector<std::string> parameters; ///< MLIR's types
-  std::optional<KernelResources> resources;  ///< where ptxas was there
-  std::string target = {};                   ///< of an object with code for several; empty for one
+  std::optional<KernelResources> resources;  ///< if ptxas was found
+  std::string target = {};                   ///< in an object with code for several; empty for one
 };
 
-/// What the header and the manifest say of one kernel.
+/// The facts about one kernel in header and manifest.
 struct Kernel {
   std::string name;
   llvm::SmallVector<KernelArgument> arguments;
   llvm::SmallVector<std::string> sizes;    ///< names of the dynamic sizes, which the plain entry takes last
-  llvm::SmallVector<SizeFormula> formulas; ///< of each of them; empty where an argument says it
+  llvm::SmallVector<SizeFormula> formulas; ///< of each of them; empty where an argument has it
   llvm::SmallVector<SizeLimit> limits;
-  std::string path; ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
-  /// Of a pair that attn-differentiate has made: "forward" or "backward", and the name of both; otherwise empty.
+  std::string path; ///< "flash", "reference", or "mixed" if an op of a chain could not be fused
+  /// For a pair from attn-differentiate: "forward" or "backward", and the name of both; otherwise empty.
   std::string kind, pair;
   std::string onnx; ///< of a model: "node", "graph" or "part"; otherwise empty
-  /// The words of its only attn.sdpa; empty where there is none or more than one.
+  /// The words of its only attn.sdpa; empty if there is none or more than one.
   WordValues words;
-  int64_t inputBits = 0;       ///< of f32 significands that its products take; 0 for all (InstructionInfo)
+  int64_t inputBits = 0;       ///< of f32 significands that its products use; 0 for all (InstructionInfo)
   bool isGpu = false;          ///< its entries take a workspace and a stream
-  bool takesWorkspace = false; ///< of a processor: its entries take a workspace
-  /// Of a processor: bytes of heap memory at most, negative where only a call's sizes say them; none before phase
+  bool takesWorkspace = false; ///< for a processor: its entries take a workspace
+  /// For a processor: the most bytes of heap memory, negative where it depends on run-time sizes; none before phase
   /// vector.
   std::optional<int64_t> heapBytes;
-  /// Of a processor: bytes of stack that a thread needs; known when a file of the kernel has been emitted.
+  /// For a processor: bytes of stack that a thread needs; known once a file of the kernel has been emitted.
   std::optional<int64_t> stackBytes;
-  std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
-  /// Of a library: the problem line, and the words of it that a call names.
+  std::vector<GpuLaunch> launches; ///< for GPU targets, from phase nvvm on
+  /// In a library: the problem line, and its words that a call names.
   std::string problem, features;
 };
 
@@ -128,7 +130,7 @@ public:
                                                           llvm::raw_ostream &diagnostics);
   ~Compiler();
 
-  /// Parses MLIR; the errors, with line and column, are in the diagnostics.
+  /// Parses MLIR; errors, with line and column, are in the diagnostics.
   mlir::LogicalResult parse(std::unique_ptr<llvm::MemoryBuffer> source);
 
   /// Runs the phases up to and including `last`.
@@ -139,31 +141,31 @@ public:
     std::string name; ///< of the gpu.module
     std::string ptx, cubin;
   };
-  /// PTX, and machine code where it is wanted and ptxas is there (with `needsCubin` an error where it is not), of all
-  /// kernels; their resources go to the descriptions.
+  /// PTX of all kernels, and machine code if it is requested and ptxas exists (with `needsCubin` an error if it does
+  /// not); their resources are added to the descriptions.
   llvm::Expected<std::vector<GpuImage>> emitImages(bool needsCubin = false);
   /// The LLVM IR of all GPU kernels, as text.
   llvm::Expected<std::string> printGpuIR();
 
-  /// Translates to LLVM IR (after phase llvm) and optimises for the target: all, with the argument check linked in and
-  /// the code of GPU kernels, whose host side this is; the
-  /// kernels of a variant, whose symbols end in `suffix`; or the checked entries, which are not optimised.
+  /// Translates to LLVM IR (after phase llvm) and optimises for the target: everything, with the argument check and the
+  /// code of GPU kernels linked into this host code; the kernels of a variant, whose symbols end in `suffix`; or the
+  /// checked entries, which are not optimised.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context, ModulePart part = ModulePart::Whole,
                                           llvm::StringRef suffix = "");
 
-  /// The file that all of it becomes, as bytes: translate, then emitFile.
+  /// The resulting file as bytes: translate, then emitFile.
   llvm::Expected<std::string> emit(FileKind kind, ModulePart part = ModulePart::Whole);
 
   mlir::ModuleOp getModule() { return *module; }
   const TargetInfo &getTarget() const { return target; }
-  /// What objects are made for: the target, or the lowest x86-64 level for the host side of a GPU.
+  /// The target of objects: the target itself, or the lowest x86-64 level for the host code of a GPU.
   const TargetInfo &getObjectTarget() const { return objectTarget; }
   const CompileOptions &getOptions() const { return options; }
-  /// Whether the caller ended it; its results are then no kernels.
+  /// True if the caller has cancelled the compilation; its results are then not kernels.
   bool isCancelled() const { return options.isCancelled && options.isCancelled(); }
-  /// Known from phase fuse on.
+  /// Available from phase fuse on.
   llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
-  /// Writes down what `emitFile` has found; `suffix` is that of a variant.
+  /// Records the results of `emitFile`; `suffix` is that of a variant.
   void noteStack(const StackBytes &stackBytes, llvm::StringRef suffix = "");
 
 private:
@@ -176,12 +178,12 @@ private:
   void collectProducts();
   mlir::LogicalResult checkScheduleIsUsed();
   mlir::LogicalResult dump(Phase phase, unsigned number);
-  /// Behind Fuse: writes down the words of each kernel, and which run materialised in part.
+  /// After Fuse: records the words of each kernel, and which ones run partly materialised.
   void noteKernels();
-  /// Behind Fallback: reads what is written on each kernel.
+  /// After Fallback: reads the records of each kernel.
   void collectKernels();
   void collectLaunches();
-  /// Behind Vector: counts the buffers of each kernel that are on the heap.
+  /// After Vector: counts the heap buffers of each kernel.
   void countHeap();
   mlir::LogicalResult defineImages(llvm::Module &host);
 
@@ -189,16 +191,16 @@ private:
   TargetInfo target, objectTarget;
   llvm::raw_ostream &diagnostics;
   llvm::SourceMgr sourceManager;
-  std::unique_ptr<llvm::OptPassGate> gate; ///< of LLVM's passes, where the compilation can be cancelled
+  std::unique_ptr<llvm::OptPassGate> gate; ///< of LLVM's passes, if the compilation can be cancelled
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  llvm::SmallPtrSet<mlir::Operation *, 4> materialized; ///< functions of which a part of the chain has not fused
+  llvm::SmallPtrSet<mlir::Operation *, 4> materialized; ///< functions with a part of a chain that was not fused
   std::vector<Kernel> kernels;
 };
 
-/// The C header of the kernels for a target as it describes itself, or several of them: what each argument is, and both
-/// entries; then `more`. C11 and C++17.
+/// The C header of the kernels for one or more targets as they describe themselves: each argument and both entries;
+/// then `more`. C11 and C++17.
 std::string writeHeader(llvm::StringRef guard, llvm::ArrayRef<Kernel> kernels, llvm::StringRef target,
                         const CompileOptions &options, llvm::StringRef more = "");
 

@@ -1,4 +1,4 @@
-//===- MainName.h - a kernel that the source calls main ---------*- C++ -*-===//
+//===- MainName.h - a kernel named main in the source -----------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// A function that C cannot call by its name, and what it is called there where no --name says another.
+/// A function that C cannot call by its name, and its default name in C without --name.
 constexpr llvm::StringLiteral kMainName = "main", kMainKernelName = "main_kernel";
 
 } // namespace attn

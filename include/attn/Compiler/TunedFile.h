@@ -1,8 +1,7 @@
 //===- TunedFile.h - measured schedules, as JSON ----------------*- C++ -*-===//
 //
-// What `attnc tune` writes and --tuned=FILE reads: the fastest schedule found for
-// each problem line, for one target. Schedules of another version or another
-// processor would be guesses: such a file is refused, with what to write instead.
+// The file that `attnc tune` writes and --tuned=FILE reads: the fastest schedule found for each problem line, for one
+// target. Schedules of another version or another processor would be guesses: such a file is refused, with advice.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +21,7 @@ namespace attn {
 /// One problem's fastest schedule, and the policy's.
 struct TunedProblem {
   std::string problem;  ///< the canonical line
-  std::string schedule; ///< all fields, as --schedule takes them
+  std::string schedule; ///< all fields, in the form of --schedule
   double seconds = 0;   ///< best of the rounds
   std::string policy;
   double policySeconds = 0;
@@ -37,13 +36,13 @@ public:
   void add(TunedProblem problem) { problems.push_back(std::move(problem)); }
   std::string print() const;
 
-  /// Parses what print() wrote; errors begin with the file's name. Refused are other formats and other versions.
+  /// Parses the output of print(); errors begin with the file's name. Refuses other formats and other versions.
   static llvm::Expected<TunedFile> parse(llvm::StringRef text, llvm::StringRef fileName);
   static llvm::Expected<TunedFile> read(llvm::StringRef fileName);
 
-  /// An error where the schedules were measured for another processor or other features.
+  /// An error if the schedules were measured for another processor or other features.
   llvm::Error checkTarget(const TargetInfo &target) const;
-  /// The schedule of a problem line, whatever the order of its words; nullopt where the file has none.
+  /// The schedule of a problem line, with its words in any order; nullopt where the file has none.
   std::optional<std::string> findSchedule(llvm::StringRef line) const;
 
 private:

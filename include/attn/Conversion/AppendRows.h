@@ -1,4 +1,4 @@
-//===- AppendRows.h - new rows of K or V into a cache -----------*- C++ -*-===//
+//===- AppendRows.h - appends rows of K or V to a cache ---------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// Runs the body for the indices of dimension `dim` of the new rows, (batch, head, row, column): a loop, or the part of
-/// one thread.
+/// Runs the body for the indices of dimension `dim` of the new rows, (batch, head, row, column): a loop, or the share
+/// of one thread.
 using AppendLoop = llvm::function_ref<void(unsigned dim, llvm::function_ref<void(mlir::Value)> body)>;
 
-/// The code of an attn.kv_append on memrefs: the cache is written in place, and nothing of it but the new rows is
-/// touched. A row whose place is not in the cache is not written, whatever positions and table hold. Loops over batch
-/// indices, rows, heads and columns, in this order from outside.
+/// The code of an attn.kv_append on memrefs: writes the new rows into the cache in place and touches nothing else. A
+/// row outside of the cache is not written, whatever positions and table contain. The loops are, from the outside, over
+/// batch indices, rows, heads and columns.
 void emitAppendedRows(mlir::OpBuilder &builder, KvAppendOp op, AppendLoop loop);
 
 } // namespace attn

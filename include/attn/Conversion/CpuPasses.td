@@ -13,13 +13,13 @@ def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
   let summary = "tile products with weights, together with what follows them";
   let description = [{
     A product of rows with a matrix, on tensors, becomes an `scf.forall` over tiles of at most 128 rows by a panel of
-    columns (see `attn-lower-matmul-to-vector`). Where one elementwise op alone reads the result, at its own indices, it
-    is in the same loop, as are all products that it reads: a bias, an activation, a gate or a residual finds what it
-    needs in the cache. The part of a product that a tile computes is in a buffer of the tile.
+    columns (see `attn-lower-matmul-to-vector`). If a single elementwise op reads the result, at the same indices, it is
+    fused into the loop, along with all products that it reads: the operands of a bias, an activation, a gate or a
+    residual are then in the cache. The part of a product that a tile computes is in a buffer of the tile.
 
-    Takes contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
-    a known number of whole panels. Leaves products with fewer than 16 rows or little work, and those in parallel loops,
-    as they are. Rejects nothing.
+    Handles contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
+    a static number of whole panels. Skips products with fewer than 16 rows or little work, and those in parallel loops.
+    Rejects nothing.
 
     ```mlir
     // before
@@ -43,11 +43,12 @@ def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
 def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
   let summary = "lay constant weights out as the panels that tiles read";
   let description = [{
-    Where a tile of `attn-tile-matmul` multiplies with a panel of columns of a constant matrix, the matrix becomes a
-    constant of its panels, one after the other. A tile then reads a panel from its start to its end, and no call packs
-    or transposes it. A matrix that something else reads stays beside it.
+    Where a tile of `attn-tile-matmul` multiplies by a panel of columns of a constant matrix, the matrix becomes a
+    constant of consecutive panels. A tile then reads a panel sequentially, and no call packs or transposes it. A matrix
+    with other uses is kept in addition.
 
-    Takes constants in the type of the product's sums; others are widened when a tile copies its panel. Rejects nothing.
+    Handles constants in the accumulation type of the product; others are widened when a tile copies its panel. Rejects
+    nothing.
 
     ```mlir
     // before
@@ -69,16 +70,15 @@ def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func:
   let summary = "lower contractions of matmul form on memrefs to loops over vectors";
   let description = [{
     `C[i][j] += sum_k A[i][k] B[k][j]` with columns j as lanes: the projections around attention, and the two products
-    of a chain that runs materialised. A tile is a block of rows by a panel of columns; an `scf.forall` goes over the
-    tiles. B's part of a panel is copied to the stack for a block of the depth, so all rows of the tile find it in the
-    first-level cache. With few rows B is read where it lies. Remainders of rows and columns have loops and masks of
-    their own. Any number of batch dimensions and any dynamic size is accepted. Where the target multiplies pairs
-    faster, bf16 stays bf16 in a panel, in pairs of its rows; denormals are 0 there. Weights of 0 are skipped only in
-    panels with NaN or infinity.
+    of a chain that runs materialised. A tile is a block of rows by a panel of columns; an `scf.forall` loops over the
+    tiles. B's part of a panel is copied to the stack for a block of the depth, so that it is in the L1 cache for all
+    rows of the tile. With few rows, B is read in place. Remainders of rows and columns have separate loops and masks.
+    Any number of batch dimensions and any dynamic size is accepted. Where the target multiplies pairs faster, bf16
+    stays bf16 in a panel, in pairs of its rows; denormals are 0 there. Weights of 0 are skipped only in panels with NaN
+    or infinity.
 
-    Takes `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of
-    that form whose C is f32 or f64 with j innermost; B may be transposed, A and
-    B narrower than C. Rejects nothing: other ops are left to
+    Handles `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of that form whose C is f32 or f64 with j
+    innermost; B may be transposed, A and B narrower than C. Rejects nothing: other ops are left to
     `convert-linalg-to-loops`.
 
     ```mlir
@@ -105,21 +105,17 @@ def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func:
 def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower tile-sized attn ops on memrefs to loops over vectors";
   let description = [{
-    The transposed CPU tile: lanes are query rows. S^T = K Q^T and
-    O^T += V^T P^T are register kernels whose broadcast operand is read straight
-    from K and V; the softmax runs down the rows of S^T lane by lane, so there
-    is no horizontal reduction; exp is a polynomial of 2^x. A predicate, a
-    boolean mask, a bias and the score functions are lane-wise code on the scores.
-    With `instruction = amx` the products are those of tiles, and with `overlap`
-    the softmax of 32 rows runs beside the products of others.
+    The transposed CPU tile: lanes are query rows. S^T = K Q^T and O^T += V^T P^T are register kernels that broadcast
+    elements of K and V; the softmax runs down the rows of S^T lane by lane, so there is no horizontal reduction; exp is
+    a polynomial for 2^x. A predicate, a boolean mask, a bias and the score functions are lane-wise code on the scores.
+    With `instruction = amx`, products use tiles, and with `overlap`, the softmax of 32 rows overlaps the products of
+    others.
 
-    Takes `attn.pack`, `attn.init_state`, `attn.online_step` and
-    `attn.finalize` on memrefs with static tile sizes, as `attn-tile` and
-    bufferisation leave them; `attn.gather_pages` and `attn.classify_tile` of
-    such tiles; and `attn.kv_append` of any size, which writes new rows into
-    the cache in place. Any other attn op on memrefs is an error: no CPU
-    lowering took it. So is an op that no dialect has, as nothing makes code of it. `buffer-deallocation-pipeline` comes after this pass: it
-    takes no op with several regions, as `attn.online_step` has.
+    Handles `attn.pack`, `attn.init_state`, `attn.online_step` and `attn.finalize` on memrefs with static tile sizes,
+    the output of `attn-tile` and bufferisation; `attn.gather_pages` and `attn.classify_tile` of such tiles; and
+    `attn.kv_append` of any size, which writes new rows into the cache in place. Any other attn op on memrefs is an
+    error, as it has no CPU lowering. So is an unregistered op. `buffer-deallocation-pipeline` comes after this pass: it
+    refuses ops with several regions, such as `attn.online_step`.
 
     ```mlir
     // before
@@ -144,10 +140,10 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
 def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower elementwise linalg and row reductions on memrefs to loops over vectors";
   let description = [{
-    Lowers the steps of a chain that runs materialised (scale, masks, softmax) and a user's own elementwise
-    ops. Lanes are the innermost dimension of the result, or the dimension that a sum or a maximum reduces. Values that
-    do not depend on the lanes stay scalar. A read whose lanes do not lie side by side is a gather. Lanes beyond the
-    last element have a mask. A large op outside of parallel loops becomes an `scf.forall`.
+    Lowers the steps of a chain that runs materialised (scale, masks, softmax) and a user's own elementwise ops. Lanes
+    are the innermost dimension of the result, or the dimension that a sum or a maximum reduces. Values that do not
+    depend on the lanes stay scalar. A read whose lanes are not contiguous is a gather. Lanes beyond the last element
+    have a mask. A large op outside of parallel loops becomes an `scf.forall`.
 
     Rejects nothing: ops of another form are left to `convert-linalg-to-loops`.
 
@@ -173,8 +169,8 @@ def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::m
 def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
   let summary = "turn copies between strided buffers into linalg";
   let description = [{
-    `memref.copy` from or to a buffer that is not one piece of memory (new rows into a cache, one head out of packed
-    heads) becomes a `linalg.generic`, and with the next pass loops. Upstream would lower it to a call of `memrefCopy`,
+    `memref.copy` from or to a buffer that is not contiguous (new rows into a cache, one head out of packed heads)
+    becomes a `linalg.generic`, which the next pass lowers to loops. Upstream would lower it to a call of `memrefCopy`,
     a function of MLIR's runner library, which no kernel links. Copies of contiguous buffers stay; they become memcpy.
 
     Rejects nothing.
@@ -192,13 +188,11 @@ def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
 def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
   let summary = "outline parallel loops and call attn_parallel_for";
   let description = [{
-    Each `scf.forall` on memrefs becomes a function of one index, and a call of
-    the runtime's `attn_parallel_for(function, context, count)`. What the body
-    captures goes through a context structure on the caller's stack. With
-    `parallel=false` the loop becomes nested `scf.for` loops in place, and the
-    object needs no runtime.
+    Each `scf.forall` on memrefs becomes a function of one index, and a call of the runtime's
+    `attn_parallel_for(function, context, count)`. Captured values are passed in a context structure on the caller's
+    stack. With `parallel=false` the loop becomes nested `scf.for` loops in place, and the object needs no runtime.
 
-    Stack buffers of the body move to the entry of the function that then contains them, so a loop never grows the
+    Stack buffers of the body move to the entry of the function that contains them, so that a loop never grows the
     stack. Those of a user's own parallel loop move to the entry of its body.
 
     Rejects a forall that still has results (tensors): bufferise first; and, unless
@@ -218,9 +212,9 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
 def OutlineRegionsPass : Pass<"attn-outline-regions", "::mlir::ModuleOp"> {
   let summary = "outline regions that are not to be inlined";
   let description = [{
-    Each `scf.execute_region` with `no_inline` and without results becomes a private function of what it captures, and
-    a call of it. Constants go along. LLVM does not inline these functions. Products that a kernel has several times,
-    in full and partial tiles, are then equal functions, of which attn-merge-functions keeps one.
+    Each `scf.execute_region` with `no_inline` and without results becomes a private function of the values that it
+    captures, and a call of it. Constants are cloned. LLVM does not inline these functions. Products that a kernel
+    contains several times, in full and partial tiles, become equal functions, which attn-merge-functions merges.
 
     Skips regions with results and those of several blocks.
 

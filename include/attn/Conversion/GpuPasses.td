@@ -14,16 +14,13 @@ include "mlir/Pass/PassBase.td"
 def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
   let summary = "turn parallel loops over tiles into GPU kernels and launches of them";
   let description = [{
-    Each `scf.forall` on memrefs becomes a kernel of the gpu.module NAME_gpu: one
-    block of threads a tile, one dimension of blocks in the order of the loop.
-    The kernel takes scalars alone: for each buffer a pointer and its dynamic
-    sizes, for an index an i64. Constants and views are built again inside. The
-    tile's ops are as they were; `attn.schedule` on the kernel says how many warps
-    have them, and the launch how much shared memory they need.
+    Each `scf.forall` on memrefs becomes a kernel of the gpu.module NAME_gpu: one block of threads per tile, in a
+    one-dimensional grid in the order of the loop. The kernel takes only scalars: for each buffer a pointer and its
+    dynamic sizes, for an index an i64. Constants and views are rebuilt inside. The tile's ops are unchanged;
+    `attn.schedule` on the kernel has the number of warps, and the launch the shared memory.
 
-    Rejects functions that do anything but attention (there is no kernel for the
-    rest), schedules of a CPU, tiles that need more shared memory than the
-    target has, and in a kernel ops that no dialect has.
+    Rejects functions with other ops than attention (they have no kernel), schedules of a CPU, tiles that need more
+    shared memory than the target has, and unregistered ops in a kernel.
 
     ```mlir
     // before
@@ -41,20 +38,19 @@ def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
 def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"> {
   let summary = "put the tiles of GPU kernels into shared memory, with the copies that fill them and the waits";
   let description = [{
-    Q, K and V of the products get tiles in workgroup memory, `attn.copy` in the place of packs, and `attn.wait` where a
-    tile is read. Where loops say that tiles follow each other (`attn.consecutive`), K is one tile ahead and V is copied
-    while scores are multiplied, from one loop over keys to the next; the token of the keys to come goes from round to
-    round:
+    Q, K and V of the products get tiles in workgroup memory, with `attn.copy` instead of packs, and `attn.wait` before
+    a tile is read. Where loops have consecutive tiles (`attn.consecutive`), K is copied one tile ahead, and V during
+    the product of the scores, also from one loop over keys to the next; the loop carries the token of the next keys:
 
         copies    K0 │ V0        K1           │ V1        K2           │
         products     │ S0 = Q K0 │ softmax, P0 V0 │ S1 = Q K1 │ softmax, P1 V1
 
-    With `stages` of the schedule, K and V have so many tiles each, a dimension of theirs, and 2 stages - 1 copies are
-    under way at each wait, which has them as `pending`. Columns of gradients are copied one round ahead.
+    With `stages` in the schedule, K and V have that many tiles each, in a dimension of their own, and 2 stages - 1
+    copies are in flight at each wait, as its `pending` says. Columns of gradients are copied one iteration ahead.
 
     Where tiles may be skipped (block maps), or rows are packed or come from pages, each step fills its own tiles.
 
-    Rejects kernels whose Q is in no tile of its own.
+    Rejects kernels whose Q is not in a tile of its own.
 
     ```mlir
     // before
@@ -74,12 +70,12 @@ def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"
 def TilesToRegistersPass : Pass<"attn-tiles-to-registers", "::mlir::gpu::GPUModuleOp"> {
   let summary = "tiles of GPU kernels that threads hold in registers become values";
   let description = [{
-    Scores, weights, the running state and sums of gradients are buffers behind bufferization, but nobody takes their
-    address: they become tensors with the encoding `#attn.registers`, which loops and branches carry. What was in front
-    of an op and behind it then are two values, and who reads which is in the IR. A state that goes to memory is stored
-    by `attn.store_state` at the end of its block.
+    Scores, weights, the running state and sums of gradients are buffers after bufferisation, but their address is never
+    taken: they become tensors with the encoding `#attn.registers`, which loops and branches carry. The contents before
+    and after an op are then two values, and the IR shows which one each op reads. `attn.store_state` stores a state to
+    memory at the end of its block.
 
-    Leaves the tiles in shared memory alone, and kernels without a schedule.
+    Skips tiles in shared memory, and kernels without a schedule.
 
     ```mlir
     // before
@@ -98,18 +94,16 @@ def TilesToRegistersPass : Pass<"attn-tiles-to-registers", "::mlir::gpu::GPUModu
 def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "give GPU kernels with stages four warps that copy K and V";
   let description = [{
-    Where the schedule says `producer`, one thread of them copies: a box of a tensor map at a time, into one of the
-    stages of K or V that the schedule counts (`stages`), as soon as all have released what the stage held. The other
-    warps wait for a stage alone, and not for each other, and release it behind the last product that reads it. So
-    barriers are erased, and Q has a wait of its own. Rows that a box has too many of, beyond an end in memory or, of
-    gradients, without keys, become 0 (`attn.clear_rows`). Gradients read lse, log_sum and delta in shared memory
-    (`attn.copy_statistics`).
-    The kernel gets a parameter for each tensor map, and each copy of K and V its map and where its rows begin in the
-    tensor. The host encodes the maps in front of the launch, which has four more warps. What each warp executes is split
-    later, by attn-split-roles.
+    Where the schedule has `producer`, one thread of these warps copies, one box of a tensor map at a time, into one of
+    the `stages` of K or V, as soon as all consumers have released it. The other warps wait only for stages, not for
+    each other, and release a stage after the last product that reads it. So barriers are erased, and Q has a wait of
+    its own. Extra rows of a box, beyond the end of a view or, for gradients, without keys, become 0
+    (`attn.clear_rows`). Gradients read lse, log_sum and delta from shared memory (`attn.copy_statistics`). The kernel
+    gets a parameter for each tensor map, and each copy of K and V its map and the coordinates of its rows. The host
+    encodes the maps before the launch, which has four more warps. attn-split-roles later splits the code by role.
 
-    Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, and views that are no
-    slices of what the host knows. Their schedule then has one stage and no producer.
+    Skips, with a remark, kernels whose rows no tensor map can describe: converted rows, pages, and views that are not
+    slices of a tensor known to the host. Their schedule then has one stage and no producer.
 
     ```mlir
     // before
@@ -131,9 +125,10 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
 def ExchangeGradientsPass : Pass<"attn-exchange-gradients", "::mlir::gpu::GPUModuleOp"> {
   let summary = "let the warps of a GPU kernel of all gradients multiply the gradients of all of them";
   let description = [{
-    A kernel of all gradients (`fused` in the schedule) has keys as rows, and each warp some of them; dQ sums over all keys
-    of the block. Its product, which adds to global memory, becomes a product of a tile in shared memory, which all warps
-    have written (`attn.exchange`), into registers, and those are added to global memory when it is the block's turn.
+    In a kernel of all gradients (`fused` in the schedule), rows are keys, and each warp has some of them; dQ sums over
+    all keys of the block. Its product, which accumulates into global memory, is replaced by a product in registers of a
+    tile in shared memory that all warps have written (`attn.exchange`). The result is added to global memory when the
+    block's turn comes.
 
     ```mlir
     // before
@@ -156,17 +151,17 @@ def ExchangeGradientsPass : Pass<"attn-exchange-gradients", "::mlir::gpu::GPUMod
 def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleOp"> {
   let summary = "let the products of GPU kernels with wgmma run beside the softmax";
   let description = [{
-    Of kernels with a producer, each loop that holds one step is rotated: a round starts the scores of its
-    keys and the values of the round before, and computes its softmax while these run. What is in front of the first
-    round and behind the last one is not executed where the loop has no round:
+    In kernels with a producer, each loop with one step is rotated: an iteration issues the scores of its keys and the P
+    V product of the previous iteration, and computes its softmax while these run. The prologue and the epilogue are
+    skipped if the loop has no iteration:
 
         products  │ S0 │    │ S1 = Q K1 │ acc += P0 V0 │ S2 = Q K2 │ acc += P1 V1 │ …
         threads   │    │ P0 │           │ P1           │           │ P2
 
-    Loops carry the weights of a round, rounded as the product takes them. acc is rescaled once it has been added to.
-    Groups of warps take turns to start their products, where the head size is small enough for the softmax to be as long.
-    Of gradients, S and dP are started together, and weights are computed while dP runs; the sums are started together, of
-    rounded weights and gradients, and beside S and dP of the next round where the registers hold both.
+    Loops carry the weights of an iteration, rounded for the product. acc is rescaled after the accumulation. Warpgroups
+    take turns in issuing their products, if the head size is so small that the softmax takes as long. For gradients, S
+    and dP are issued together, and weights are computed while dP runs; the sums of rounded weights and gradients are
+    issued together, and overlap S and dP of the next iteration if the registers hold both.
 
     ```mlir
     // before
@@ -193,12 +188,13 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
 def MakePersistentPass : Pass<"attn-make-persistent", "::mlir::ModuleOp"> {
   let summary = "let blocks of GPU kernels with a producer go through several tiles";
   let description = [{
-    The body of such a kernel becomes a loop. Block b of n has, in round i, tile i n + b, or i n + n - 1 - b where i is
-    odd. So the producer copies K and V of the next tile while the consumers store the output of this one; they wait for
-    each other at the end of a round, since the next Q goes where the output was. The grid of the launch stays the
-    number of tiles. Its mark (`attn.persistent`) makes the launcher start no more blocks than the device holds at once.
+    The body of such a kernel becomes a loop. In round i, block b of n computes tile i n + b, or i n + n - 1 - b where i
+    is odd. So the producer copies K and V of the next tile while the consumers store the output of this one. They
+    synchronise at the end of a round, as the next Q overwrites the staged output. The grid of the launch stays the
+    number of tiles. Its mark (`attn.persistent`) makes the launcher start no more blocks than the device can hold at
+    once.
 
-    Leaves other kernels alone, and those that read the size of their grid.
+    Skips other kernels, and those that read the size of their grid.
 
     ```mlir
     // before
@@ -218,11 +214,11 @@ def MakePersistentPass : Pass<"attn-make-persistent", "::mlir::ModuleOp"> {
 def SplitRolesPass : Pass<"attn-split-roles", "::mlir::gpu::GPUModuleOp"> {
   let summary = "a program for each role of the warps of a GPU kernel";
   let description = [{
-    The ops of a kernel with a producer become the two regions of an `attn.warp_roles`: the copies of K and V, with the
-    loops and branches around them, and all the rest with the same loops. Each role counts its stages by itself, so no
-    tokens are left. Four warps that only copy need few registers, and the others get them.
+    The ops of a kernel with a producer are split into the two regions of an `attn.warp_roles`: the copies of K and V,
+    with their loops and branches, and all other ops with the same loops. Each role counts its stages itself, so no
+    tokens are left. The four copying warps need few registers, so the others get more.
 
-    Leaves kernels without a producer alone.
+    Skips kernels without a producer.
 
     ```mlir
     // before
@@ -242,10 +238,9 @@ def SplitRolesPass : Pass<"attn-split-roles", "::mlir::gpu::GPUModuleOp"> {
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
   let description = [{
-    An op of the phase `steps` at a time: copies become cp.async to swizzled
-    shared memory, products ldmatrix and mma.sync (or multiply-adds), and scores
-    and the running state stay in registers (docs/GPU.md). The loops over key
-    tiles are as they were. Kernels are llvm.func after it.
+    Lowers the ops of phase `steps` one by one: copies become cp.async to swizzled shared memory, products ldmatrix and
+    mma.sync (or multiply-adds), and scores and the running state stay in registers (docs/GPU.md). The loops over key
+    tiles are unchanged. Kernels become llvm.func.
 
     Rejects tiles whose rows are not contiguous or do not fit the schedule's
     block, and ops that have no GPU lowering.
@@ -270,12 +265,10 @@ def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModul
 def LowerLaunchesPass : Pass<"attn-lower-launches", "::mlir::ModuleOp"> {
   let summary = "turn GPU launches into calls of the runtime's launcher";
   let description = [{
-    Each `gpu.launch_func` of a C entry becomes a call of `attn_cuda_launch`
-    with the kernel, grid, block, dynamic shared memory, the entry's stream and
-    an array of pointers to the arguments; where it returns a code, the entry
-    returns it. A kernel is a global of its name and its module's image, which
-    is only declared here: the compiler defines it with PTX and cubin. The
-    `gpu.module` stays. Runs after structured control flow is gone.
+    Each `gpu.launch_func` of a C entry becomes a call of `attn_cuda_launch` with the kernel, grid, block, dynamic
+    shared memory, the entry's stream and an array of pointers to the arguments; where it returns a code, the entry
+    returns it. A kernel is a global with its name and its module's image, which is only declared here: the compiler
+    defines it with PTX and cubin. The `gpu.module` stays. Runs after structured control flow is gone.
 
     Rejects arguments that are neither pointers nor scalars, clusters and tokens.
 

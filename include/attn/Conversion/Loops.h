@@ -1,4 +1,4 @@
-//===- Loops.h - what loops tell LLVM ---------------------------*- C++ -*-===//
+//===- Loops.h - loop annotations for LLVM ----------------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,14 @@
 
 namespace attn {
 
-/// Keeps LLVM (and, through PTX, ptxas) from unrolling an scf.for: what its rounds read would be hoisted out of the
-/// loops around it, into more registers than there are.
+/// Keeps LLVM (and, through PTX, ptxas) from unrolling an scf.for: loads of its iterations would be hoisted out of the
+/// outer loops, and take too many registers.
 inline void keepRolled(mlir::Operation *loop) {
   mlir::MLIRContext *ctx = loop->getContext();
   auto unroll = mlir::LLVM::LoopUnrollAttr::get(ctx, /*disable=*/mlir::BoolAttr::get(ctx, true), /*count=*/{},
                                                 /*runtimeDisable=*/{}, /*full=*/{}, /*followupUnrolled=*/{},
                                                 /*followupRemainder=*/{}, /*followupAll=*/{});
-  // scf-to-cf hands attributes of the LLVM dialect on to the branch.
+  // scf-to-cf forwards attributes of the LLVM dialect to the branch.
   loop->setAttr("loop_annotation", mlir::LLVM::LoopAnnotationAttr::get(ctx, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {},
                                                                        {}, {}, {}, {}, {}));
 }

@@ -1,7 +1,7 @@
 //===- Outlining.h - loops and buffers in functions of their own -*- C++ -*-===//
 //
-// What the passes share that move the body of an scf.forall into a function, for
-// threads or for a GPU, and that make memrefs of the pointers a function takes.
+// Shared by the passes that move the body of an scf.forall into a function, for threads or for a GPU, and that make
+// memrefs of a function's pointers.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,11 @@
 
 namespace attn {
 
-/// How many rounds a forall has, an index. `mapping` has what its bounds are, where it is another function's.
+/// The number of iterations of a forall, an index. `mapping` maps its bounds in another function.
 mlir::Value createTileCount(mlir::OpBuilder &b, mlir::scf::ForallOp forall, const mlir::IRMapping &mapping = {});
 
-/// Clones the body of a forall for the round of this number, an index. The last induction variable runs fastest: the
-/// query tiles of one head follow each other. `mapping` has what the body and the bounds read from outside.
+/// Clones the body of a forall for the iteration with this index. The last induction variable varies fastest: the query
+/// tiles of one head are consecutive. `mapping` maps the outside values of the body and the bounds.
 void cloneTile(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value tile, mlir::IRMapping &mapping);
 
 /// The buffer at an !llvm.ptr as a memref; the sizes of its dynamic dimensions are i64, and so are the strides of all

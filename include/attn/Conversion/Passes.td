@@ -14,25 +14,25 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Attaches `attn.arguments` to each public function on tensors that has attention, or that calls a private function
     with attention. The attribute lists name, type and role of each buffer of the C entry: first the function's
-    arguments, then the results without a destination among them. Other functions stay as they are, unless
-    `all-functions` makes kernels of them too. An output is `updated` if old values of its destination are read or kept.
-    `result` is the number of the result that it holds, if outputs are in another order. A name is the argument's
-    `attn.name`, or the name of the operand in the first attn op that uses it. The pass runs before bufferisation, which
-    no longer tells results from arguments.
+    arguments, then the results without a destination among them. Other functions are skipped, unless `all-functions`
+    makes kernels of them too. An output is `updated` if old values of its destination are read or kept. `result` is the
+    index of its result, if outputs are in another order. A name is the argument's `attn.name`, or the name of the
+    operand in the first attn op that uses it. The pass runs before bufferisation, after which results and arguments
+    look alike.
 
     Dynamic sizes that the ops require to be equal share a name in `attn.sizes`. `sizes` of an argument has the name of
-    each of its dimensions. `checks` of an argument of integers has the conditions on them if an op uses them as
+    each of its dimensions. `checks` of an integer argument has the conditions on its elements if an op uses them as
     lengths, prefix sums, a block table or positions. An input, or an output that is updated, is `strided` if it has
-    `attn.strided`, or is a memref of layout `strided<[?, …, 1]>`: the call says the strides of all dimensions but the
-    last.
+    `attn.strided`, or is a memref of layout `strided<[?, …, 1]>`: the strides of all dimensions but the last are known
+    only at run time.
 
-    A dynamic size that only results have gets a name too, and in `attn.size_formulas` how it follows from the others,
-    in postfix order: `{n2 = "n0 n1 *"}`. It is arithmetic on index values: sums, products, quotients rounded towards
-    0, minima and maxima. A `cf.assert` that compares two such values by `sle` becomes a pair in `attn.size_limits`,
+    A dynamic size that only results have gets a name too, and a formula of the others in `attn.size_formulas`, in
+    postfix order: `{n2 = "n0 n1 *"}`. It is arithmetic on index values: sums, products, quotients rounded towards 0,
+    minima and maxima. A `cf.assert` that compares two such values by `sle` becomes a pair in `attn.size_limits`,
     `[["n1", "64"]]`, which the checked entry tests; the plain entry relies on it.
 
-    Rejects kernels whose results are not ranked tensors, have a dynamic size that is no such arithmetic, or are an
-    argument itself. Rejects calls of a kernel, and attention in modules inside this one.
+    Rejects kernels whose results are not ranked tensors, have a dynamic size without such a formula, or are an argument
+    itself. Rejects calls of a kernel, and attention in modules inside this one.
 
     ```mlir
     // after: attn.arguments lists query, key, value, output with their types
@@ -48,15 +48,15 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
 def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
   let summary = "turn the tensors of a kernel's signature into memrefs, results into destinations";
   let description = [{
-    This is the first step of bufferisation. Arguments of functions with `attn.arguments` become memrefs, contiguous unless they are `strided`.
-    Each result becomes a memref argument in which it is materialised, unless an argument is its destination already.
-    Upstream's `eliminate-empty-tensors` then replaces the `tensor.empty` of a result by that memref, and nothing is
-    copied.
+    This is the first step of bufferisation. Arguments of functions with `attn.arguments` become memrefs, contiguous
+    unless they are `strided`. Each result becomes a memref argument in which it is materialised, unless it already has
+    an argument as its destination. Upstream's `eliminate-empty-tensors` then replaces the `tensor.empty` of a result by
+    that memref, so that nothing is copied.
 
-    At most 16 ops of a block share a `tensor.empty` afterwards: bufferisation takes the third power of their number.
+    At most 16 ops of a block share a `tensor.empty` afterwards: the time of bufferisation is cubic in their number.
 
-    Rejects a branch of no known dialect in front of a block that takes tensors. Functions without the attribute, and
-    those on memrefs already, keep their signature.
+    Rejects a branch of an unknown dialect to a block with tensor arguments. Functions without the attribute, and those
+    already on memrefs, keep their signature.
 
     ```mlir
     // before
@@ -75,10 +75,10 @@ def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
   let summary = "put the buffers of tiles, and small ones of a function, on the stack";
   let description = [{
     Buffers of static size that do not leave their block become `memref.alloca`, as by upstream's
-    `promote-buffers-to-stack`: in an `scf.forall`, whose schedule bounds them, up to 1 MB where all of a tile are at
-    most 2 MB; elsewhere, where nothing bounds their number, up to 64 KB. Alignments stay.
+    `promote-buffers-to-stack`: up to 1 MB in an `scf.forall`, whose schedule bounds them, if all of a tile have at most
+    2 MB; elsewhere, where their number is unbounded, up to 64 KB. Alignments are kept.
 
-    With `tiles-only` those outside of `scf.forall` stay on the heap: on a GPU they are memory of the device.
+    With `tiles-only`, buffers outside of `scf.forall` stay on the heap: on a GPU they are device memory.
 
     ```mlir
     // before
@@ -94,19 +94,17 @@ def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
 def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
   let summary = "place buffers of kernels in the caller's workspace";
   let description = [{
-    Functions with `attn.arguments` that launch GPU kernels take, after their
-    arguments, a workspace, its bytes and the stream, and return a code, 0 where
-    all went well. Their `memref.alloc` become views of the workspace at offsets
-    that are multiples of 256, after a check that it is large enough; a public
-    function `NAME_workspace_bytes` of the dynamic sizes says how large that is.
-    Buffers on the stack are placed likewise: kernels cannot reach them.
+    Functions with `attn.arguments` that launch GPU kernels take, after their arguments, a workspace, its bytes and the
+    stream, and return a code, 0 for success. Their `memref.alloc` become views of the workspace at offsets that are
+    multiples of 256, after a check that it is large enough; a public function `NAME_workspace_bytes` of the dynamic
+    sizes returns the required size. The same is done for stack buffers, which kernels cannot access.
 
-    With `processor` the functions are kernels of a processor. They take no stream, offsets are multiples of 64, and what
-    is on the stack stays there. Where the workspace is too small or at no multiple of 64, they return ATTN_NO_MEMORY
-    and write nothing.
+    With `processor` the functions are kernels of a processor. They take no stream, offsets are multiples of 64, and
+    stack buffers stay there. If the workspace is too small or not aligned to 64 bytes, they return ATTN_NO_MEMORY and
+    write nothing.
 
-    Rejects buffers whose sizes do not follow from those of the arguments; on a GPU, ops of the host that touch memory:
-    it is the device's; on a processor, buffers of each thread, and those of a round of a loop that outlive it.
+    Rejects buffers whose sizes do not follow from those of the arguments; on a GPU, host ops that access memory, as it
+    is device memory; on a processor, buffers of each thread, and those that outlive their loop iteration.
 
     ```mlir
     // before
@@ -131,9 +129,10 @@ def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
 def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
   let summary = "lower views that make several dynamic dimensions of one";
   let description = [{
-    A `memref.expand_shape` that makes two or more dimensions of dynamic size of one becomes a `memref.reinterpret_cast`
-    with the sizes that the op gives, and strides that are products of them. Upstream's `expand-strided-metadata` takes
-    all others. It computes a dynamic size from the static ones, which is not known here, and ends the process.
+    A `memref.expand_shape` that splits one dimension into two or more of dynamic size becomes a
+    `memref.reinterpret_cast` with the sizes of the op, and strides that are products of them. Upstream's
+    `expand-strided-metadata` lowers all others. It computes a dynamic size from the static ones, which is impossible
+    here, and crashes.
 
     Rejects nothing.
 
@@ -151,11 +150,11 @@ def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
 def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {
   let summary = "merge private functions that do the same";
   let description = [{
-    Private functions with equal bodies, types and attributes become one, until no two are equal. The bodies of parallel
+    Private functions with equal bodies, types and attributes are merged, until no two are equal. The bodies of parallel
     loops are such functions. Those of the same attention in every layer of a model are equal, so they are lowered to
-    the LLVM dialect and optimised once. Locations are those of the first.
+    the LLVM dialect and optimised once. Locations are those of the first one.
 
-    Public functions stay, as they have a caller elsewhere.
+    Public functions stay, as they may have callers elsewhere.
 
     ```mlir
     // before
@@ -170,15 +169,13 @@ def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {
 def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
   let summary = "give each kernel its C entry: plain pointers and sizes";
   let description = [{
-    Replaces the memref arguments of each function with `attn.arguments` by pointers, of which it builds memref
+    Replaces the memref arguments of each function with `attn.arguments` by pointers, from which it builds memref
     descriptors. An int64 for each name in `attn.sizes` follows, then one for each stride of strided arguments, all
-    dimensions but the last. Buffers without elements are accepted; their pointers
-    may be null.
+    dimensions but the last. Buffers without elements are accepted; their pointers may be null.
 
-    Rejects a kernel whose arguments are not those that `attn-describe-kernels`
-    recorded, and one that another function calls. What `attn-plan-workspace` has
-    added for a GPU kernel stays behind the sizes. The kernel of a processor returns an i32, which is 0 here
-    (`attn-check-allocations`).
+    Rejects a kernel whose arguments are not those that `attn-describe-kernels` recorded, and one that another function
+    calls. The arguments that `attn-plan-workspace` has added for a GPU kernel follow the sizes. The kernel of a
+    processor returns an i32, which is 0 here (`attn-check-allocations`).
 
     ```mlir
     // before
@@ -194,11 +191,11 @@ def CheckAllocationsPass : Pass<"attn-check-allocations", "::mlir::ModuleOp"> {
   let summary = "have kernels return a code where malloc gives no memory";
   let description = [{
     Tests the result of each call of `malloc` in kernels (`attn.arguments`), and in internal functions that only kernels
-    run, by a call or as the body of `attn_parallel_for`. Where it is null, the function frees what it has got and ends,
-    and so do those that run it; the kernel returns ATTN_NO_MEMORY. A function that a kernel calls takes the address of
-    the kernel's status as one more argument; the body of a parallel loop finds it in front of its context.
+    run, by a call or as the body of `attn_parallel_for`. If it is null, the function and its callers free their memory
+    and return; the kernel returns ATTN_NO_MEMORY. A function that a kernel calls takes the address of the kernel's
+    status as an additional argument; the body of a parallel loop finds it before its context.
 
-    Leaves functions of others as they are, and a module that has its checked entries already. Rejects nothing.
+    Skips foreign functions, and modules that already have their checked entries. Rejects nothing.
 
     ```mlir
     // before
@@ -217,18 +214,16 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
   let description = [{
     For each public function on the LLVM dialect with `attn.arguments`, the description of its buffers, adds `i32
     NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)`. It calls `attn_check_arguments`
-    with a constant table of what each argument must be. If that refuses, it returns the code. Otherwise it calls the
-    kernel with the tensors' data pointers and the dynamic sizes, and returns its code, with a message where that is not
-    0.
+    with a constant table of the specifications of all arguments. If that refuses, it returns the code. Otherwise it
+    calls the kernel with the tensors' data pointers and the dynamic sizes, and returns its code, with a message where
+    that is not 0.
 
-    The checked entry of a GPU kernel takes workspace, its bytes and the stream
-    before the message, wants tensors on a CUDA device, aligned to 16 bytes
-    unless they are integers, and returns the kernel's code; scalars are on the
-    CPU. Values in device memory are not tested. Beside it,
-    `i64 NAME_workspace_bytes_checked(arguments, count, message, size)` returns
-    the bytes of workspace, or the code of a refusal, negated.
+    The checked entry of a GPU kernel takes workspace, its bytes and the stream before the message, requires tensors on
+    a CUDA device, aligned to 16 bytes unless they are integers, and returns the kernel's code; scalars are on the CPU.
+    Values in device memory are not tested. In addition, `i64 NAME_workspace_bytes_checked(arguments, count, message,
+    size)` returns the bytes of workspace, or the code of a refusal, negated.
 
-    Rejects nothing; functions without the attribute are left alone.
+    Rejects nothing; skips functions without the attribute.
 
     ```mlir
     llvm.func @sdpa_checked(%arguments: !llvm.ptr, %count: i64, %message: !llvm.ptr, %size: i64) -> i32 {

@@ -33,11 +33,11 @@
 
 namespace attn {
 
-// What the compiler notes on the function of a kernel (KernelAttrs.cpp has their forms): its arguments in the order of
-// the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash, mixed or
-// reference); the conventions of its sdpa, which the op itself no longer tells in later phases; that it launches GPU
-// kernels, and so takes workspace, its bytes and the stream last, and returns a code. And, written by the user on an
-// argument or result, its name in C; and on an argument that its rows may lie anywhere, at strides of the call.
+// Attributes that the compiler puts on the function of a kernel (KernelAttrs.cpp has their forms): its arguments in the
+// order of the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash,
+// mixed or reference); the conventions of its sdpa, which later phases can no longer see in the op; and that it
+// launches GPU kernels, so that it takes workspace, its bytes and the stream last, and returns a code. Attributes of
+// the user on an argument or result: its C name; and on an argument, that its rows have run-time strides.
 constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
 constexpr llvm::StringLiteral kSizesAttr = "attn.sizes";
 constexpr llvm::StringLiteral kPathAttr = "attn.path";
@@ -48,14 +48,14 @@ constexpr llvm::StringLiteral kStridedAttr = "attn.strided";
 // On a GPU kernel between mapping and lowering: the schedule of its tile.
 constexpr llvm::StringLiteral kScheduleAttr = "attn.schedule";
 
-/// True for an argument of a function whose rows lie at strides of the call.
+/// True for an argument of a function whose rows have run-time strides.
 bool isStridedArgument(mlir::Value value);
 
 /// Registers the external models of the dialect's ops: tiling, partial reduction and bufferisation. The tools, the
 /// plugin and the package all register through this function.
 void registerAttnExternalModels(mlir::DialectRegistry &registry);
 
-/// The attn dialect with its interface models: all that a host compiler needs to hold attn ops in its IR.
+/// Registers the attn dialect with its interface models: all that a host compiler needs for attn ops in its IR.
 void registerDialect(mlir::DialectRegistry &registry);
 
 } // namespace attn

@@ -1,8 +1,7 @@
 //===- CaptureParts.h - sums of gradients of captured tensors ---*- C++ -*-===//
 //
-// Tasks that run at the same time add to a captured tensor's gradient, at positions
-// that a region computes. Each has a part of its own: a slice of the tensor where
-// the position says whose it is, otherwise a copy, which are summed afterwards.
+// Concurrent tasks add to a captured tensor's gradient, at positions that a region computes. Each has a part of its
+// own: a slice of the tensor if the position identifies the task, otherwise a copy; copies are summed afterwards.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,27 +14,27 @@
 
 namespace attn {
 
-/// Elements of f32 of all parts of a gradient, at most: 256 MB.
+/// Most f32 elements in all parts of a gradient: 256 MB.
 constexpr int64_t kMaxPartElements = int64_t(1) << 26;
-/// Of the part of one task, where each call says how many there are: a tile of a task takes as much.
+/// Most elements in the part of one task, if their number is dynamic: a tile of a task needs as many.
 constexpr int64_t kMaxTaskPartElements = int64_t(1) << 15;
 
-/// Of the gradient of one captured tensor.
+/// The parts of the gradient of one captured tensor.
 struct CaptureParts {
-  /// Its dimension whose position is attn.index batch, and that whose position is attn.index head or kv_head: no two
-  /// batch indices, or heads of K, add to one element.
+  /// The dimension indexed by attn.index batch, and that indexed by attn.index head or kv_head: no two batch indices,
+  /// or key heads, add to one element.
   std::optional<unsigned> batchDim, headDim;
   bool isByKvHead = false;
-  /// The keys of a row do not lie one after the other: each lane of a vector of keys has an element of its own, of f64,
-  /// since many scores add to it.
+  /// The keys of a row are not consecutive: each lane of a vector of keys has an element of its own, in f64, as many
+  /// scores add to it.
   bool hasLanes = false;
 };
 
-/// What `scoreGrad` adds to `destination`.
+/// The parts of the contributions of `scoreGrad` to `destination`.
 CaptureParts getCaptureParts(mlir::Region &scoreGrad, mlir::Value destination);
 
-/// True where the parts of all gradients of captured tensors of `op`, a sdpa_backward or backward_step, fit memory: of
-/// vectors of `panelKeys` keys.
+/// True where the parts of all gradients of captured tensors of `op`, a sdpa_backward or backward_step, fit in memory,
+/// with vectors of `panelKeys` keys.
 bool haveCapturePartsRoom(mlir::Operation *op, int64_t panelKeys);
 
 } // namespace attn

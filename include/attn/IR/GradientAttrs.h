@@ -1,4 +1,4 @@
-//===- GradientAttrs.h - what functions say of gradients --------*- C++ -*-===//
+//===- GradientAttrs.h - attributes of functions for gradients --*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,11 +11,11 @@
 
 namespace attn {
 
-/// Written by the user on a function: the names or numbers of the arguments whose gradients are asked for.
+/// A user's attribute of a function: the names or indices of the arguments whose gradients are requested.
 constexpr llvm::StringLiteral kGradAttr = "attn.grad";
-/// Beside it: those of them whose gradients are added to what their destination holds.
+/// In addition: those of them whose gradients are added to the contents of their destination.
 constexpr llvm::StringLiteral kIntoAttr = "attn.into";
-/// Of a pair of kernels that attn-differentiate has made: which one this is, and the name of both.
+/// On the kernels of a pair from attn-differentiate: which one this is, and the name of both.
 constexpr llvm::StringLiteral kKindAttr = "attn.kind";
 constexpr llvm::StringLiteral kPairAttr = "attn.pair";
 

@@ -1,4 +1,4 @@
-//===- LoopAttrs.h - what attn-tile says of its loops -----------*- C++ -*-===//
+//===- LoopAttrs.h - attributes of attn-tile's loops ------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// On an scf.for: each round has one tile of columns, which begins where the tile before it ends. The first round
-/// continues the loop before it, where there is one with the attribute in the same block.
+/// On an scf.for: each iteration has one column tile, which begins where the previous one ends. The first iteration
+/// continues the previous loop with the attribute in the same block, if any.
 constexpr llvm::StringLiteral kConsecutiveAttr = "attn.consecutive";
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- Roles.h - what attention calls its operands --------------*- C++ -*-===//
+//===- Roles.h - roles of operands in attention -----------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// What an attn op calls an operand, as "query" or "kv_lengths".
+/// The role of an attn op's operand, as "query" or "kv_lengths".
 llvm::StringRef getRole(mlir::OpOperand &use);
 
-/// What the attn ops that read `value`, or a view of it, call it; empty where none reads it or two differ.
+/// The role of `value`, or a view of it, in the attn ops that read it; empty where none does or two differ.
 llvm::StringRef getRole(mlir::Value value);
 
-/// One name a role: "query" for "q", as problem lines spell it; other names as they are.
+/// A unique name for a role: "query" for "q", as in problem lines; other names unchanged.
 llvm::StringRef spellOutRole(llvm::StringRef name);
 
 } // namespace attn

@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// What the online form carries from one range of keys to the next: of values, maps or types one each.
+/// The parts of a state that the online form carries from one range of keys to the next: values, maps or types.
 template <typename T> struct StateParts {
   T acc, rowMax, rowSum;
 

@@ -1,8 +1,7 @@
 //===- Structure.h - dimensions of the structured attn ops ------*- C++ -*-===//
 //
-// What each operand of each op is made of: a table of dimension names, from
-// which default indexing maps, sizes, verification and slices of tiles follow.
-// A new operand is one row of the table in lib/IR/Structure.cpp.
+// The structure of each operand of each op: a table of dimension names, from which default indexing maps, sizes,
+// verification and slices of tiles follow. A new operand is one row of the table in lib/IR/Structure.cpp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,8 +22,8 @@ class SdpaBackwardOp;
 /// The named dimensions of an iteration domain; batch dimensions come before them.
 enum class DimKind { Query, Key, HeadSize, ValueSize };
 
-/// Which dimensions of a cache of four are the rows, of a page where it has pages, and the heads: the first is the page
-/// or batch index, the last the column.
+/// The row and head dimensions of a cache with four dimensions (rows of a page, where it has pages): the first
+/// dimension is the page or batch index, the last one the column.
 struct CacheDims {
   unsigned row, head;
 
@@ -36,12 +35,12 @@ struct CacheDims {
   }
 };
 
-/// How many of the batch dimensions an operand follows in its own way.
+/// How an operand follows the batch dimensions.
 enum class OperandRole {
   Plain,      ///< has every dimension of its row of the table
-  SharedHead, ///< K and V: contiguous groups of query heads share one of theirs
-  Broadcast,  ///< bias and mask: any dimension may have size 1 or be left out in front
-  State,      ///< may hold more query rows than there are (padding lanes)
+  SharedHead, ///< K and V: contiguous groups of query heads share one of their heads
+  Broadcast,  ///< bias and mask: any dimension may have size 1, and leading ones may be absent
+  State,      ///< may have more query rows than exist (padding lanes)
 };
 
 /// One row of the table: a shaped operand that is present.
@@ -54,23 +53,24 @@ struct OperandSpec {
 /// The names of the dimensions that follow the batch dimensions in the op's iteration domain.
 llvm::ArrayRef<DimKind> getDomainDims(mlir::Operation *op);
 
-/// One entry a shaped operand that is present, in operand order.
+/// One entry per shaped operand that is present, in operand order.
 llvm::SmallVector<OperandSpec> getOperandSpecs(mlir::Operation *op);
 
-/// True for the ops that the functions of this header take.
+/// True for the ops that the functions of this header accept.
 bool isStructuredOp(mlir::Operation *op);
-/// True for those that work on a whole matrix of scores.
+/// True for the ops on a whole score matrix.
 bool isChainOp(mlir::Operation *op);
 
-/// True for the attn ops that read what their destinations hold: they add to it, or write a part of it.
+/// True for attn ops that read the contents of their destinations: they add to them, or write a part of them.
 bool readsInits(mlir::Operation *op);
-/// The same of one destination: `accumulate` of attn.sdpa_backward names some.
+/// The same for one destination: `accumulate` of attn.sdpa_backward names some.
 bool readsInit(mlir::OpOperand &init);
-/// True where that gradient, by its name in the table, is added to what the destination holds.
+/// True where that gradient, by its name in the table, is added to the contents of its destination.
 bool accumulatesInto(SdpaBackwardOp op, llvm::StringRef output);
 /// True for a destination of an attn or linalg op that is written without being read: an empty tensor would do.
 bool isUnreadInit(mlir::OpOperand &operand);
-/// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.
+/// The tensor into which a value is written: followed through ops in destination-passing style, to an argument or a
+/// tensor.empty.
 mlir::Value getDestination(mlir::Value value);
 
 unsigned getNumBatchDims(mlir::Operation *op);
@@ -79,31 +79,30 @@ llvm::SmallVector<mlir::utils::IteratorType> getIteratorTypes(mlir::Operation *o
 
 /// The `maps` attribute, or the maps of the default layout.
 mlir::ArrayAttr getIndexingMaps(mlir::Operation *op);
-/// The maps that `op` spells out; null where it has none, or an empty array of them: its maps are then the default
-/// ones.
+/// The maps that `op` spells out; null where it has none, or an empty array: the default ones apply.
 mlir::ArrayAttr getExplicitMaps(mlir::Operation *op);
 llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 
-/// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads, 0 where none has heads.
+/// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads; 0 where no operand has heads.
 mlir::AffineMap getKvHeadMap(mlir::Operation *op);
-/// That G; 1 where heads have keys of their own, or all the same.
+/// That G; 1 where each head has its own keys, or all share them.
 int64_t getGroupSize(mlir::Operation *op);
 
-/// Pairs for dot products, which are two results of a map: `d floordiv 2` says which pair, `d mod 2` the place in it.
-/// The position of such a `d`; nothing for other results. Only dimensions behind the batch dimensions come in pairs.
+/// Pairs for dot products are two results of a map: `d floordiv 2` is the pair, `d mod 2` the element in it. Returns
+/// the position of `d`; nothing for other results. Only dimensions after the batch dimensions are paired.
 std::optional<unsigned> getPairedDim(mlir::AffineExpr expr, unsigned numBatch);
-/// True where `map` holds dimension `position` in pairs.
+/// True where `map` has dimension `position` in pairs.
 bool isPaired(mlir::AffineMap map, unsigned position);
 
-/// Parts of bf16 that add up to an element: `operand` has them in a dimension for which its map has 0. 1 for others.
+/// Parts of bf16 whose sum is an element: `operand` has them in a dimension for which its map is 0. 1 for others.
 int64_t getNumParts(mlir::Value operand, mlir::AffineMap map);
-/// So many hold any f32.
+/// This many parts represent any f32.
 constexpr int64_t kMaxElementParts = 3;
 
-/// Static sizes of the iteration domain, kDynamic where none is known.
+/// Static sizes of the iteration domain; kDynamic where unknown.
 llvm::SmallVector<int64_t> getStaticDomain(mlir::Operation *op);
 int64_t getStaticSize(mlir::Operation *op, DimKind kind);
-/// The same as values, from the operand that holds the dimension.
+/// The same as values, from operands that have the dimensions.
 llvm::SmallVector<mlir::OpFoldResult> getDomainSizes(mlir::OpBuilder &builder, mlir::Operation *op);
 
 /// True where [offset, offset + size) is all of dimension `position` of the domain.
@@ -120,11 +119,10 @@ mlir::Value createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// Verifies C1, C2, C3, C7 and C11: ranks, sizes and forms of all shaped operands.
 mlir::LogicalResult verifyStructure(mlir::Operation *op);
 
-/// No attribute that has the name of one of attn's, or nearly, and is not one of this op: it would
-/// change nothing.
+/// Verifies that no attribute has the name of another attn op's attribute, or nearly: it would have no effect.
 mlir::LogicalResult verifyAttributes(mlir::Operation *op);
 
-/// True for a tile that the threads of a GPU hold in registers: a tensor with that encoding.
+/// True for a tile in the registers of a GPU's threads: a tensor with that encoding.
 bool isInRegisters(mlir::Type type);
 /// The type of such a tile.
 mlir::RankedTensorType getRegisterType(llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
@@ -132,17 +130,17 @@ mlir::RankedTensorType getRegisterType(llvm::ArrayRef<int64_t> shape, mlir::Type
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
 
-/// True for the types of keys and values that stand for a scale times themselves: i8, f8E4M3FN and f8E5M2.
+/// True for the types of keys and values with a scale: i8, f8E4M3FN and f8E5M2.
 bool isQuantised(mlir::Type elementType);
 
-/// The cu_seqlens of the query rows, where sequences are packed; null otherwise.
+/// The cu_seqlens of the query rows, if sequences are packed; null otherwise.
 mlir::Value getPackedSequences(mlir::Operation *op);
-/// Its keys are packed too; those of a cache are (batch, head, key, column) beside packed queries.
+/// True if its keys are packed too; with packed queries, those of a cache are (batch, head, key, column).
 bool hasPackedKeys(mlir::Operation *op);
 
-/// Adds the offsets of a tile to the positions that attn.index gives in `region`: what tiling does to a predicate.
-/// `op` is the structured op whose domain the region counts in; new values are built at the builder's position, which
-/// dominates the region.
+/// Adds the offsets of a tile to the results of attn.index in `region`, as tiling does to a predicate. `op` is the
+/// structured op that defines the region's domain; new values are built at the builder's position, which dominates the
+/// region.
 void shiftIndex(mlir::OpBuilder &builder, mlir::Region &region, llvm::ArrayRef<mlir::OpFoldResult> domainOffsets,
                 mlir::Operation *op);
 

@@ -12,23 +12,23 @@
 
 namespace attn {
 
-/// The operands of a sdpa, or of a step of the chain, that are words and that it has.
+/// The operands of a sdpa, or of a step of the chain, that are words and present.
 llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir::Operation *op);
-/// The word that an operand of such an op is; null where it is none.
+/// The word of an operand of such an op; null for other operands.
 const WordInfo *findWord(mlir::OpOperand &operand);
 
-/// The words of a sdpa or sdpa_backward under their names: its attributes as they are, but those of the dialect as
-/// text, which stock tools can read; units for its operands.
+/// The words of a sdpa or sdpa_backward by name: attributes, with those of the dialect as text that stock tools can
+/// read, and units for operands.
 mlir::DictionaryAttr noteWords(mlir::Operation *op);
-/// The value of one entry of what noteWords gave; nullopt where it is none.
+/// The value of one entry of the result of noteWords; nullopt for other attributes.
 std::optional<WordValue> readWord(mlir::NamedAttribute note);
 
-/// True where `op` has an attribute that an alignment places.
+/// True where `op` has an attribute whose diagonal an alignment defines.
 bool hasPlacedWord(mlir::Operation *op);
-/// True where a mask word of `op` depends on more than an offset says about a part of its rows or keys: the positions
-/// themselves count. A word of which the table says nothing does.
+/// True where a mask word of `op` cannot be expressed by an offset for a part of its rows or keys, as it uses absolute
+/// positions. This is assumed for a word without data in the table.
 bool countsPositions(mlir::Operation *op, bool hasRows, bool hasKeys);
-/// Fails where `op` has a score function that the op named `into`, which it becomes, cannot have: it would be dropped.
+/// Fails where `op` has a score function that the op named `into`, which replaces it, does not support and would drop.
 /// `expanded` are words that become regions instead. Mask words always do.
 llvm::LogicalResult checkWordsKept(mlir::Operation *op, llvm::StringRef into, llvm::ArrayRef<Word> expanded = {});
 

@@ -18,12 +18,11 @@ def ImportForeignPass : Pass<"attn-import-foreign", "::mlir::func::FuncOp"> {
     `iree-opt --mlir-print-op-generic` and `torch-mlir-opt --mlir-print-op-generic`
     print them, with unregistered dialects allowed.
 
-    Maps, a scale, a mask (i1: a mask; floats: a bias), a region on the score,
-    `is_causal` and grouped heads are taken over. Arguments and results of
-    `!torch.vtensor` become builtin tensors.
+    Maps, a scale, a mask (i1: a mask; floats: a bias), a region on the score, `is_causal` and grouped heads are
+    supported. Arguments and results of `!torch.vtensor` become builtin tensors.
 
-    Rejects dropout; an `online_attention` whose state is used for more than a
-    division by its sum; queries, keys and values that `attn.sdpa` rejects.
+    Rejects dropout; an `online_attention` whose state has uses other than a division by its sum; queries, keys and
+    values that `attn.sdpa` rejects.
 
     ```mlir
     // before
@@ -39,9 +38,8 @@ def ImportForeignPass : Pass<"attn-import-foreign", "::mlir::func::FuncOp"> {
 def LowerTosaPass : Pass<"attn-lower-tosa", "::mlir::func::FuncOp"> {
   let summary = "lower TOSA to linalg, by upstream's passes";
   let description = [{
-    Runs `tosa-to-linalg-named`, `tosa-to-linalg`, `tosa-to-tensor` and
-    `tosa-to-arith` on functions that hold TOSA ops, and nothing on others, so that
-    `attn-raise` finds attention there too.
+    Runs `tosa-to-linalg-named`, `tosa-to-linalg`, `tosa-to-tensor` and `tosa-to-arith` on functions with TOSA ops only,
+    so that `attn-raise` finds attention there too.
 
     ```mlir
     // before
@@ -55,23 +53,18 @@ def LowerTosaPass : Pass<"attn-lower-tosa", "::mlir::func::FuncOp"> {
 def RaisePass : Pass<"attn-raise", "::mlir::func::FuncOp"> {
   let summary = "find attention in linalg and write it as attn ops";
   let description = [{
-    Front ends write attention as a product, a softmax of any number of ops, and
-    a second product, with reshapes, transposes and casts between them. The pass
-    looks at what one element of the result is calculated from, so that neither
-    the order of dimensions nor the number of ops matters, and replaces it by
-    `attn.scores`, `attn.scale`, `attn.modify`, `attn.softcap`, `attn.mask`,
-    `attn.softmax`, `attn.apply`, of which `attn-fuse` makes one `attn.sdpa`.
+    Front ends write attention as a product, a softmax of any number of ops, and a second product, with reshapes,
+    transposes and casts between them. The pass traces the computation of one element of the result, so that neither the
+    order of dimensions nor the number of ops matters, and replaces it by `attn.scores`, `attn.scale`, `attn.modify`,
+    `attn.softcap`, `attn.mask`, `attn.softmax`, `attn.apply`, which `attn-fuse` turns into one `attn.sdpa`.
 
-    It proves that the weights are exponentials divided by the sum of the same
-    exponentials over the dimension that the second product sums over. Anything
-    else that is done to scores becomes the region of `attn.modify`; constant
-    triangles and bands become `causal` and `window`; selects of -inf and
-    comparisons of positions become masks. docs/Frontends.md has the forms and
-    the relaxations.
+    It proves that the weights are exponentials divided by the sum of the same exponentials over the dimension that the
+    second product sums over. Any other function of the scores becomes the region of `attn.modify`; constant triangles
+    and bands become `causal` and `window`; selects of -inf and comparisons of positions become masks. docs/Frontends.md
+    has the forms and the relaxations.
 
-    Rejects nothing: what does not match stays as it is, with a missed remark that
-    names the step where something between two products looks like a softmax, or
-    with `fail-on-fallback` an error.
+    Rejects nothing: ops that do not match stay unchanged. If there is a likely softmax between two products, a missed
+    remark names the step that did not match; with `fail-on-fallback` it is an error.
 
     ```mlir
     // before

@@ -1,7 +1,7 @@
-//===- Raise.h - attention as front ends write it to attn ops ---*- C++ -*-===//
+//===- Raise.h - from front ends' attention to attn ops ---------*- C++ -*-===//
 //
-// Finds attention in linalg on tensors and writes it as the chain attn.scores …
-// attn.apply, of which attn-fuse makes attn.sdpa.
+// Finds attention in linalg on tensors and rewrites it as the chain attn.scores … attn.apply, which attn-fuse turns
+// into attn.sdpa.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,24 +16,24 @@
 
 namespace attn {
 
-/// What docs/Semantics.md calls relaxations: where attn's result may differ from that of the ops that were found.
+/// The relaxations of docs/Semantics.md: where attn's result may differ from that of the matched ops.
 struct RaiseOptions {
-  /// A select or an addition of a constant of at most -1e30 that is proved to keep a key in each row is a mask: scores
-  /// are assumed to be far smaller. Otherwise only one of -inf is.
+  /// A select or an addition of a constant of at most -1e30 is a mask if it provably keeps a key in each row: scores
+  /// are assumed to be far smaller. Otherwise only -inf is.
   bool assumeFiniteMask = true;
   /// Softmax without its maximum, which overflows where attn does not.
   bool allowUnsafeSoftmax = true;
 };
 
 /// Replaces the attention whose product of weights and values is `contraction` by a chain of attn ops, and returns the
-/// last of these. The ops that it was are left without uses. Nothing is changed where that is no attention: then
-/// `reason` says which step did not match, and is empty where nothing between the two products looks like a softmax.
+/// last of these. The matched ops are left without uses. Changes nothing if it is not attention: `reason` is then the
+/// step that did not match, or empty if there is no likely softmax between the two products.
 mlir::FailureOr<ApplyOp> raiseAttention(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp contraction,
                                         const RaiseOptions &options = {}, std::string *reason = nullptr);
 /// The same as a pattern on all linalg ops.
 void populateAttnRaisePatterns(mlir::RewritePatternSet &patterns, const RaiseOptions &options = {});
-/// All attention at or in `root`, of which ops without uses are then erased. Each product behind something that looks
-/// like a softmax and is none is a missed remark and goes to `report`, with the reason.
+/// Raises all attention at or in `root`, and erases ops that are then unused. Each product after a likely softmax that
+/// is not attention gets a missed remark, and is passed to `report` with the reason.
 llvm::SmallVector<ApplyOp>
 raiseAllAttention(mlir::RewriterBase &rewriter, mlir::Operation *root, const RaiseOptions &options,
                   llvm::function_ref<void(mlir::linalg::LinalgOp, llvm::StringRef reason)> report);

@@ -1,4 +1,4 @@
-//===- Instruction.h - what multiplies a tile, as data ----------*- C++ -*-===//
+//===- Instruction.h - the instructions of products, as data ----*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,18 +19,18 @@ enum class Instruction : uint32_t;
 /// (dot-product layout), or the summed dimension innermost.
 enum class OperandLayout { Rows, Pairs, Columns };
 
-/// Facts of an instruction, beside the code that emits it.
+/// Properties of an instruction, except the code that emits it.
 struct InstructionInfo {
   Instruction instruction;
-  bool isForPrefill, isForDecode, isForBlock; ///< the kinds of kernels that have it
-  int64_t depth;                              ///< products that it accumulates into one sum
-  bool takesNarrow;                           ///< multiplies elements of Q's type; those of others are widened first
-  int64_t inputBits;                          ///< of an f32 significand that it rounds to; 0 for all
+  bool isForPrefill, isForDecode, isForBlock; ///< the kinds of kernels that can use it
+  int64_t depth;                              ///< products per accumulated sum
+  bool takesNarrow;                           ///< multiplies elements of Q's type; others are widened first
+  int64_t inputBits;                          ///< of the f32 significand after rounding; 0 for all
   OperandLayout queryLayout, valueLayout;     ///< of a prefill tile
-  int64_t headMultiple;                       ///< of head sizes of a prefill tile; of V too where it lies in columns
-  int64_t keyMultiple; ///< it multiplies whole key tiles, multiples of so many keys, of which the last may be padding
-  int64_t warps;       ///< of a block that execute it together; 0 on a CPU
-  /// It reads tiles in shared memory by descriptors, so they lie in panels (BlockLayout.h).
+  int64_t headMultiple; ///< of head sizes of a prefill tile; of V too where V is laid out in columns
+  int64_t keyMultiple;  ///< it multiplies whole key tiles, multiples of this, whose end may be padding
+  int64_t warps;        ///< that execute it together; 0 on a CPU
+  /// True where it reads tiles in shared memory by descriptors, so they are laid out in panels (BlockLayout.h).
   bool readsPanels() const { return warps > 1; }
 };
 

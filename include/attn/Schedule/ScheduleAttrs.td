@@ -89,7 +89,7 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
                         DefaultValuedParameter<"bool", "false">:$overlap,
                         DefaultValuedParameter<"bool", "false">:$pack_first, Attn_Default<"1">:$parts);
   let extraClassDeclaration = [{
-    /// Query rows of a unit of a step whose parts overlap.
+    /// Query rows of a unit of an overlapped step.
     static constexpr int64_t kUnitRows = 32;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
@@ -117,10 +117,10 @@ def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
                         Attn_Default<"1">:$kv_heads, Attn_Default<"0">:$heads);
   let extraClassDeclaration = [{
     bool sharesKeys() const { return true; }
-    /// Query heads of a tile that share one head of K, of a group of `groupSize`: std::gcd(0, n) is n.
+    /// Query heads of a tile that share a key head, in a group of `groupSize`: std::gcd(0, n) is n.
     int64_t getHeadsOfGroup(int64_t groupSize) const { return std::gcd(getHeads(), groupSize); }
-    /// Keys of a block of products with Q, of a tile of `rows` rows: a tile whose keys may come in any order takes them
-    /// from as many segments.
+    /// Keys of a block of products with Q, for a tile of `rows` rows: also its number of segments, if keys may be in
+    /// any order.
     int64_t getKeyBlock(int64_t rows) const;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
@@ -198,10 +198,10 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
     /// Threads of a warp.
     static int64_t getLanes() { return 32; }
     int64_t getThreads() const { return getLanes() * getWarps(); }
-    /// Rows of a block's fragments: as many as the tile has, or more.
+    /// Rows of a block's fragments: at least those of the tile.
     int64_t getBlockRows() const { return getWarpRows() * getWarps(); }
     bool sharesKeys() const { return getSharedKeys(); }
-    /// The same without a producer, with so many stages.
+    /// The same without a producer, with `stages` stages.
     BlockAttr withoutProducer(int64_t stages) const;
     /// Shared memory of the tile of `op`, an sdpa or online_step.
     int64_t getSharedBytes(::mlir::Operation *op) const;

@@ -11,8 +11,7 @@
 
 namespace attn {
 
-/// Upstream's ShardingInterface for attn.sdpa and attn.sdpa_backward: what sharding-propagation and shard-partition
-/// ask.
+/// Upstream's ShardingInterface for attn.sdpa and attn.sdpa_backward, used by sharding-propagation and shard-partition.
 void registerShardingModels(mlir::DialectRegistry &registry);
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- CNames.h - names that a C or C++ program can use ---------*- C++ -*-===//
+//===- CNames.h - names that are legal in C and C++ -------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,13 +22,13 @@ std::string getWorkspaceBytesName(llvm::StringRef kernel);
 /// The symbol of the code of a gpu.module, struct attn_cuda_image.
 std::string getImageName(llvm::StringRef gpuModule);
 
-/// The private table of what the checked entry tests.
+/// The private table of the checked entry's conditions.
 std::string getSpecsName(llvm::StringRef kernel);
 
 /// An identifier of C and C++ that resembles `text`, and that no header of a kernel defines.
 std::string makeCName(llvm::StringRef text);
-/// True for an identifier that a C program can call a function: no keyword, no name of the C library, of dlpack.h
-/// or of attn.
+/// True for an identifier that C accepts as a function name: not a keyword, nor a name of the C library, of dlpack.h or
+/// of attn.
 bool isCFunctionName(llvm::StringRef name);
 
 } // namespace attn

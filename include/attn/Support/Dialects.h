@@ -1,4 +1,4 @@
-//===- Dialects.h - which dialect an op is of -------------------*- C++ -*-===//
+//===- Dialects.h - the dialect of an op ------------------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// True where `op` is of one of the dialects. An op that nobody registered has none: its getDialect() is null.
+/// True where `op` is of one of the dialects. An unregistered op has none: its getDialect() is null.
 template <typename... Dialects> bool isOfDialect(mlir::Operation *op) {
   return llvm::isa_and_nonnull<Dialects...>(op->getDialect());
 }
 
-/// For lowerings of all that is in `root`: an error at an op of no dialect, which has no code. Upstream's conversions
-/// that follow ask each op for its dialect.
+/// For lowerings of everything in `root`: an error at an unregistered op, which has no lowering. Upstream's conversions
+/// that follow dereference each op's dialect.
 inline llvm::LogicalResult verifyRegistered(mlir::Operation *root) {
   mlir::WalkResult result = root->walk([](mlir::Operation *op) {
     if (op->getDialect())

@@ -13,10 +13,10 @@
 namespace attn {
 
 /// A note for MLIR text of the file `name` that did not parse. If it has a dialect of a front end, the note has the two
-/// commands that make linalg of it and compile that. Otherwise it is empty.
+/// commands that convert it to linalg and compile that. Otherwise it is empty.
 std::string explainForeignDialect(llvm::StringRef text, llvm::StringRef name);
 
-/// True where `text` holds an op in generic form that attn-import-foreign reads.
+/// True where `text` has an op in generic form that attn-import-foreign reads.
 bool holdsForeignAttention(llvm::StringRef text);
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- Nesting.h - how deep a source is nested ------------------*- C++ -*-===//
+//===- Nesting.h - the nesting depth of a source ----------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,9 +1,8 @@
 //===- Npy.h - NumPy's .npy files -------------------------------*- C++ -*-===//
 //
-// Reads and writes C-contiguous little-endian arrays of the types that kernels
-// take: float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, bool, int8, int32, int64.
-// NumPy has no bfloat16 and no float8: files hold them as ml_dtypes writes them, as
-// elements of two bytes ('<V2') and of one ('<V1').
+// Reads and writes C-contiguous little-endian arrays of the types that kernels take: float32, float64, float16,
+// bfloat16, float8_e4m3fn, float8_e5m2, bool, int8, int32, int64. NumPy has no bfloat16 and no float8: files have them
+// in the form of ml_dtypes, as elements of two bytes ('<V2') and of one ('<V1').
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +38,7 @@ struct NpyArray {
 };
 
 /// Reads a .npy file (version 1 or 2). Refuses anything but a whole array of one of the types above in C order, and
-/// booleans other than 0 and 1; the error names the file. Allocates what the file has, never what its header claims.
+/// booleans other than 0 and 1; the error names the file. Allocates by the size of the file, never by its header.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 
 /// The same for a file in memory, whose buffer becomes the array's; `name` is for errors.

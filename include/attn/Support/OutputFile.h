@@ -16,18 +16,18 @@
 
 namespace attn {
 
-/// Files that appear together, or none of them. Each is written to a temporary file in the folder of its path; keep()
-/// renames them all. Without keep(), the files at the paths stay as they were and nothing is left beside them.
+/// Files that appear together or not at all. Each is written to a temporary file in the folder of its path; keep()
+/// renames them all. Without keep(), existing files at the paths are unchanged and nothing is left behind.
 class OutputFiles {
 public:
-  /// `source` is a file that no output may overwrite, as they are made from it.
+  /// `source` is a file that no output may overwrite, as the outputs are made from it.
   explicit OutputFiles(llvm::StringRef source = {}) : source(source) {}
   OutputFiles(const OutputFiles &) = delete;
   ~OutputFiles();
 
-  /// Calls `write` for the file at `path`; "-" is standard output. The error names the path. What is no regular file
-  /// (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed. A regular file
-  /// that was given before, or the source, is an error.
+  /// Calls `write` for the file at `path`; "-" is standard output. The error names the path. Anything but a regular
+  /// file (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed. A duplicate
+  /// regular file, or the source, is an error.
   llvm::Error add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
   llvm::Error keep();
 

@@ -1,7 +1,7 @@
-//===- SizeFormula.h - arithmetic on the sizes of a call --------*- C++ -*-===//
+//===- SizeFormula.h - arithmetic on run-time sizes -------------*- C++ -*-===//
 //
-// How large a result is, and what a size may be at most, in terms of the sizes
-// that arguments have: numbers and names in postfix order, as "b s * 1 +".
+// The size of a result, and the limit of a size, in terms of the sizes of arguments: constants and names in postfix
+// order, as "b s * 1 +".
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,17 +28,17 @@ struct SizeWord {
   /// In the order of attn_size_op of attn_runtime.h, from 1. A quotient is rounded towards 0.
   enum class Op { Size = 1, Number, Add, Subtract, Multiply, Divide, Minimum, Maximum };
   Op op = Op::Number;
-  int64_t value = 0; ///< the place of a size in the kernel's list; the number
+  int64_t value = 0; ///< the index of a size in the kernel's list; the constant
   bool operator==(const SizeWord &) const = default;
 };
 
 class SizeFormula {
 public:
-  /// Words and the values that wait for an operator, at most: the check of a call has a stack of that size.
+  /// Most words, and most values on the stack: the check of a call has a stack of that size.
   static constexpr size_t kMaxWords = 64, kMaxDepth = 16;
 
   SizeFormula() = default;
-  /// The words, unless they are no formula or one of another size than `numSizes`.
+  /// The words, unless they are not a formula, or one for another number of sizes.
   static std::optional<SizeFormula> parse(llvm::StringRef text, llvm::ArrayRef<std::string> sizes);
   /// True unless it is too long.
   bool append(const SizeFormula &other);
@@ -46,12 +46,12 @@ public:
 
   bool empty() const { return words.empty(); }
   llvm::ArrayRef<SizeWord> getWords() const { return words; }
-  /// The size, where it is one and nothing else.
+  /// The size, if the formula is nothing else.
   std::optional<int64_t> getSize() const;
   std::string print(llvm::ArrayRef<std::string> sizes) const;
-  /// As C writes it.
+  /// In C syntax.
   std::string printInfix(llvm::ArrayRef<std::string> sizes) const;
-  /// The largest int64 where it overflows.
+  /// The largest int64 on overflow.
   int64_t evaluate(llvm::ArrayRef<int64_t> sizes) const;
   bool operator==(const SizeFormula &) const = default;
 
@@ -61,7 +61,7 @@ private:
   llvm::SmallVector<SizeWord, 0> words;
 };
 
-/// What a call must hold to: one formula is at most as large as another.
+/// A constraint on a call: one formula is at most another.
 struct SizeLimit {
   SizeFormula value, limit;
   bool operator==(const SizeLimit &) const = default;

@@ -1,4 +1,4 @@
-//===- GpuHost.h - the processor beside a GPU ------------------------------------===//
+//===- GpuHost.h - the host processor of a GPU ----------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// What the host side of GPU kernels is made for: every processor of the architecture that this process runs on, Linux.
+/// The target of the host code of GPU kernels: every processor of this process' architecture, on Linux.
 TargetInfo getGpuHost();
 
 } // namespace attn

@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// The facts of target `name`. If there is no such target, an error at `op`, on which `pass` runs.
+/// The facts of target `name`. For an unknown target, an error at `op`, on which `pass` runs.
 inline mlir::FailureOr<TargetInfo> getTarget(mlir::Operation *op, llvm::StringRef pass, llvm::StringRef name) {
   llvm::Expected<TargetInfo> target = TargetInfo::get(name);
   if (target)
@@ -21,7 +21,7 @@ inline mlir::FailureOr<TargetInfo> getTarget(mlir::Operation *op, llvm::StringRe
   return mlir::failure();
 }
 
-/// The same for a pass that is for GPUs.
+/// The same for a pass on GPU targets.
 inline mlir::FailureOr<TargetInfo> getGpuTarget(mlir::Operation *op, llvm::StringRef pass, llvm::StringRef name) {
   mlir::FailureOr<TargetInfo> target = getTarget(op, pass, name);
   if (failed(target) || target->gpu)

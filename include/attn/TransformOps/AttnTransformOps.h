@@ -1,6 +1,6 @@
 //===- AttnTransformOps.h - transform dialect ops for attention -*- C++ -*-===//
 //
-// Scripts of the transform dialect raise, fuse and tile attention by these ops.
+// Ops with which scripts of the transform dialect raise, fuse and tile attention.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -17,7 +17,7 @@ class Attn_TransformOp<string mnemonic, list<Trait> traits>
   let cppNamespace = "::attn";
 }
 
-/// Replaces each op of a handle, which is consumed, by the op of another one.
+/// Replaces each op of a handle, which is consumed, by an op of a new one.
 class Attn_ReplacingOp<string mnemonic, string opType>
     : Attn_TransformOp<mnemonic, [FunctionalStyleTransformOpTrait, MemoryEffectsOpInterface, TransformEachOpTrait,
                                   TransformOpInterface]> {

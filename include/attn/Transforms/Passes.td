@@ -46,11 +46,11 @@ def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
 def MemrefToTensorPass : Pass<"attn-memref-to-tensor", "::mlir::func::FuncOp"> {
   let summary = "rewrite attn ops on memrefs as ops on tensors, which read and write these memrefs";
   let description = [{
-    All other passes are on tensors. Each memref that an op reads becomes a `bufferization.to_tensor`.
-    `bufferization.materialize_in_destination` writes each result where the op wrote it; bufferisation then computes in
-    place. Arguments, views and allocations stay where they are. A read of what an earlier op has written, with no other
-    write between, takes the tensor itself. So a chain on memrefs becomes a chain on tensors. A write to an allocation
-    that nothing reads any more is removed together with it.
+    All other passes work on tensors. Each memref that an op reads becomes a `bufferization.to_tensor`.
+    `bufferization.materialize_in_destination` writes each result where the op wrote it, so bufferisation computes in
+    place. Arguments, views and allocations stay where they are. A read of an earlier op's result, with no other write
+    in between, uses the tensor itself. So a chain on memrefs becomes a chain on tensors. Writes to an allocation
+    without reads are removed together with it.
 
     Rejects memory spaces other than the default one.
 
@@ -75,7 +75,7 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
 
     * the default scale of `attn.sdpa` is written out as 1/sqrt(D);
     * a `linalg.transpose` of an input is folded into the input's indexing map;
-    * a boolean mask that is constantly true and a bias that is constantly zero are dropped;
+    * a boolean mask that is always true and a bias that is always zero are removed;
     * an `attn.mask` without effect is replaced by its input;
     * a `linalg.softmax` over the keys between scores of a chain and `attn.apply` becomes `attn.softmax`, which gives
       zeros for a row of -inf, not NaN.
@@ -101,15 +101,15 @@ def BoundPositionsPass : Pass<"attn-bound-positions", "::mlir::func::FuncOp"> {
     finds the range of each position by interval arithmetic on `attn.index`, static sizes and constants
     (docs/Semantics.md, "Regions"):
 
-    * a position that lies inside stays as it is;
-    * one that nothing but these decide, and that is not shown to lie inside, is an error (C10), as is one that is always
-      outside;
-    * any other one, read from a tensor or given from outside, or in a dimension of dynamic size, is clamped to the
-      nearest position inside.
+    * a position in bounds stays as it is;
+    * one that depends only on these and is not provably in bounds is an error (C10), as is one that is always out of
+      bounds;
+    * any other one, read from a tensor or defined outside of the region, or in a dimension of dynamic size, is clamped
+      to the nearest position in bounds.
 
-    A dynamic dimension of an argument that `attn.index` itself indexes has as many elements as there are positions:
-    the checked entry tests that. Rejects the errors above. Run it on what a user writes, in front of what copies or
-    differentiates a region: phase canonicalize does. Tiles that `attn-tile` has made stay as they are.
+    A dynamic dimension of an argument that `attn.index` itself indexes has as many elements as there are positions: the
+    checked entry tests that. Rejects the errors above. Run it on user code, before passes that copy or differentiate a
+    region: phase canonicalize does. Tiles of `attn-tile` stay as they are.
 
     ```mlir
     // before
@@ -131,14 +131,13 @@ def BoundPositionsPass : Pass<"attn-bound-positions", "::mlir::func::FuncOp"> {
 def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
   let summary = "give integer division in regions by 0 and -1 its meaning";
   let description = [{
-    In the regions of attn ops, a quotient or a remainder by 0 is 0, and the smallest number divided by -1 is itself
-    (docs/Semantics.md). MLIR does not define the first, and processors end the process on both. So a divisor of
+    In the regions of attn ops, a quotient or a remainder by 0 is 0, and the least integer divided by -1 is itself
+    (docs/Semantics.md). MLIR leaves the first undefined, and processors trap on both. So a divisor of
     `arith.floordivsi`, `arith.remsi` or `arith.remui` that may be 0 or -1 is replaced by 1. The quotient is replaced by
     the product, which is 0 for 0 and -x for -1.
 
-    Rejects nothing: other divisions are in regions by known divisors only
-    (C10). Run it in front of whatever lowers a region; both phases that may be
-    the first one, canonicalize and bufferize, start with it.
+    Rejects nothing: other divisions in regions have constant divisors (C10). Run it before passes that lower a region;
+    both possible first phases, canonicalize and bufferize, start with it.
 
     ```mlir
     // before
@@ -158,21 +157,23 @@ def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
 def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
   let summary = "the forward and the backward pass of functions that ask for gradients";
   let description = [{
-    Of a function with `attn.grad = ["q", "k", …]`, names (`attn.name`) or numbers of arguments, makes two:
+    Makes two functions of one with `attn.grad = ["q", "k", …]`, names (`attn.name`) or indices of arguments:
 
-    * `NAME_forward` is the function itself, which returns the two terms of the log-sum-exp too, `max` and `log_sum`;
+    * `NAME_forward` is the function itself, which also returns the two terms of the log-sum-exp, `max` and `log_sum`;
     * `NAME_backward` takes its arguments, `out`, `max`, `log_sum` and the cotangent `dout`, and returns the gradients in
       the order of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument; max
       and log_sum have none.
 
-    Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias, sink, `kv_scale`
-    and `scale_value` of `attn.sdpa` have gradients, the last one as a tensor without dimensions, and tensors of floats
-    that `score_mod` reads. Reshapes between arguments, the op and results are undone. A chain is fused first, and `attn.multi_head` and projected scores are expanded.
+    Both have `attn.kind` and `attn.pair`, by which the manifest identifies them. Query, key, value, bias, sink,
+    `kv_scale` and `scale_value` of `attn.sdpa` have gradients, the last one as a tensor of rank 0; so do float tensors
+    that `score_mod` reads. Reshapes between arguments, the op and results are undone. A chain is fused first, and
+    `attn.multi_head` and projected scores are expanded.
 
-    Other functions are differentiated op by op. The backward pass computes again what it needs, but for the results of
-    the forward pass, and what `attn.sdpa` and products have made, which the forward pass returns as `saved`. Each op of
-    a chain that does not fuse has its rule: so have returned weights, general and additive scores. `linalg` ops that
-    are elementwise or sums have theirs, projections among them. In the pipeline attention in linalg is raised first.
+    Other functions are differentiated op by op. The backward pass recomputes the values that it needs, except the
+    results of the forward pass and those of `attn.sdpa` and products, which the forward pass returns as `saved`. Each
+    op of a chain that does not fuse has a rule, including returned weights, general and additive scores. So have
+    `linalg` ops that are elementwise or sums, including projections. In the pipeline, attention in linalg is raised
+    first.
 
     Rejects, with the reason: pages and `attn.kv_append`; other ops between an argument that wants a gradient and a
     result; gradients of integers and booleans, of what no result depends on, and of tensors that a region of a chain
@@ -196,14 +197,14 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
 def FuseElementwisePass : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "make one linalg op of elementwise ones";
   let description = [{
-    Elementwise `linalg.generic` ops on tensors become one op for each result that has other uses; what several of them
-    use is computed in each. Splat constants become scalars. On a GPU every op that is left is a kernel, its other
-    results are in the workspace, and a constant has no memory on the device. (Upstream's
+    Elementwise `linalg.generic` ops on tensors become one op for each result that has other uses; values that several
+    of them use are computed in each. Splat constants become scalars. On a GPU every remaining op is a kernel,
+    intermediate results are in the workspace, and a constant has no memory on the device. (Upstream's
     `linalg-fuse-elementwise-ops` keeps an op whose result has two uses.)
 
-    With `chains`, as on a CPU, an op becomes part of the only one that reads its result, at the same indices: nothing
-    is computed twice, and what is between them needs no memory. These are ops that
-    `attn-lower-elementwise-to-vector` takes, also those with names, such as `linalg.add`.
+    With `chains`, as on a CPU, an op is fused into the only reader of its result, at the same indices: nothing is
+    computed twice, and the intermediate result needs no memory. These are the ops that
+    `attn-lower-elementwise-to-vector` lowers, including named ones such as `linalg.add`.
 
     An op has at most 64 scalar ops, so that a long chain becomes several. Rejects nothing.
 
@@ -226,17 +227,17 @@ def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
   let summary = "fuse the textbook chain into attn.sdpa";
   let description = [{
     Walks from each `attn.apply` back over `attn.softmax`, any `attn.mask`, `attn.softcap` and `attn.scale`, to
-    `attn.scores`, and replaces the chain by one `attn.sdpa`. A scale may stand before the product (on Q or K) or after
-    it. Batch dimensions stay as they are, and so do transposed operands in the maps.
+    `attn.scores`, and replaces the chain by one `attn.sdpa`. A scale may be before the product (on Q or K) or after it.
+    Batch dimensions are kept, and so are transposed operands in the maps.
 
-    A chain is left alone, with a missed remark that names the reason, where
+    A chain stays unchanged, with a missed remark that gives the reason, where
 
     * an intermediate has another use (it would be computed twice);
     * the steps are not in the order product, scale, softcap, bias, masks; fusion reorders no step;
     * there are two biases or two boolean masks;
     * an intermediate is not in the layout (batch…, query, key);
-    * the chain calculates in a wider type than that of Q's accumulation, or in a narrower one that its log-sum-exp or
-      `score_mod` shows;
+    * the chain computes in a wider type than Q's accumulation type, or in a narrower one that is visible in its
+      log-sum-exp or `score_mod`;
     * an operand of the chain depends on its log-sum-exp;
     * the softmax is a `linalg.softmax` over another dimension than the keys.
 
@@ -258,9 +259,9 @@ def TileChainPass : Pass<"attn-tile-chain", "::mlir::func::FuncOp"> {
   let description = [{
     A chain that could not be fused is tiled as a whole, by upstream's tile and fuse through the ops' TilingInterface.
     The result is one `scf.forall` over batch indices, heads and blocks of rows, which has the scores of one block. The
-    loop assembles results that are used behind the chain, as returned weights and lse. An elementwise op between those
-    of the chain is tiled with it, if the others read the same rows of it. An op that is read otherwise (transposed, by
-    a region, in front of the last op of the chain) stays where it is, and so does a chain with little work.
+    loop assembles results that are used after the chain, such as returned weights and lse. An elementwise op between
+    those of the chain is tiled with it, if the others read the same rows of it. An op with other uses (transposed, by a
+    region, before the last op of the chain) stays where it is, and so does a chain with little work.
 
     Rejects nothing.
 
@@ -289,12 +290,11 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
   let summary = "lower every attn op to plain linalg, scores materialised: the oracle";
   let description = [{
     Decomposes each op by its formula (AggregatedOpInterface) until none is left. It tiles nothing and skips nothing.
-    With `compute-type=f64` the intermediates of `attn.sdpa` are f64 whatever the inputs are. `attnc run --check`
-    compares with this reference, and an op without a fast path runs by it.
+    With `compute-type=f64`, the intermediates of `attn.sdpa` are f64 for all input types. `attnc run --check` compares
+    with this reference, and ops without a fast path use it.
 
-    With `chain-only`, `attn.sdpa` stays for the flash path and only what could
-    not be fused is lowered, each with a missed remark; with `fail-on-fallback`
-    that is an error.
+    With `chain-only`, `attn.sdpa` is left to the flash path and only ops that could not be fused are lowered, each with
+    a missed remark; with `fail-on-fallback` that is an error.
 
     Ops on memrefs are an error: run the pass before bufferisation.
 
@@ -322,14 +322,14 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
 def WidenFloatsPass : Pass<"attn-widen-floats", "::mlir::func::FuncOp"> {
   let summary = "compute every float in f64: what the reference is made of";
   let description = [{
-    f16, bf16 and f32 become f64 wherever the IR computes: in attn ops and their regions, in `arith`, `math`, `linalg`,
+    f16, bf16 and f32 become f64 in all computations: in attn ops and their regions, in `arith`, `math`, `linalg`,
     `tensor`, and in values that loops carry. Values that are only moved (arguments, slices, pages) keep their type and
-    are extended where they are read. Constants keep their values. `arith.truncf` still rounds to the type that it
-    names. Arguments and results of a function keep their types. With `outputs`, the outputs of a kernel become f64 as
-    well, and `attn.arguments` says so.
+    are extended where they are read. Constants keep their values. `arith.truncf` still rounds to its type. Arguments
+    and results of a function keep their types. With `outputs`, the outputs of a kernel become f64 as well, and
+    `attn.arguments` is updated.
 
-    Ops of other dialects, bit casts, calls and writes to memory keep their types. Each of them that computes causes a
-    warning, as the result is then not that of f64.
+    Ops of other dialects, bit casts, calls and writes to memory keep their types. Those that compute get a warning, as
+    the result then differs from f64.
 
     ```mlir
     // before
@@ -348,18 +348,16 @@ def VerifyPhasePass : Pass<"attn-verify-phase"> {
   let summary = "check the contract at the end of a phase";
   let description = [{
     After each phase of a pipeline some ops must be gone and some attributes present. This pass reports the op that
-    breaks the contract of `phase`. So a missing pass is an error where it is missing, not a crash three passes later.
+    breaks the contract of `phase`. So a missing pass is an error at its place, not a crash three passes later.
 
-    Rejects: an `attn.sdpa` without scale after `canonicalize`, any op of a
-    chain after `fallback`, an `attn.sdpa` without key ranges or with a
-    spelled-out mask after `analyze-mask`, without schedule after
-    `select-schedule`, and any after `online`; an untiled `attn.online_step` after `tile`, a tensor after
-    `bufferize`, any attn op after `vector` or `nvvm`. After `gpu`, rejects an `scf.forall`, an attn op outside of a
-    kernel, a kernel of attn ops without `attn.schedule`, a step with another schedule than its kernel, and a kernel that
-    takes memrefs or indices. In a kernel with a producer, rejects after `steps` an `attn.wait`
-    of a stage without an `attn.release` behind it, in front of the next wait of that tile, and an `attn.product` that
-    reads a stage which is not waited for or already released, and a copy of a box that is not in the role of the
-    producer.
+    Rejects: an `attn.sdpa` without scale after `canonicalize`, any op of a chain after `fallback`, an `attn.sdpa`
+    without key ranges or with a spelled-out mask after `analyze-mask`, without schedule after `select-schedule`, and
+    any after `online`; an untiled `attn.online_step` after `tile`, a tensor after `bufferize`, any attn op after
+    `vector` or `nvvm`. After `gpu`, rejects an `scf.forall`, an attn op outside of a kernel, a kernel of attn ops
+    without `attn.schedule`, a step with another schedule than its kernel, and a kernel that takes memrefs or indices.
+    In a kernel with a producer, rejects after `steps` an `attn.wait` of a stage without an `attn.release` between it
+    and the next wait of that tile, an `attn.product` that reads a stage without a wait or after its release, and a copy
+    of a box outside of the producer's role.
 
     ```mlir
     // attn-verify-phase{phase=select-schedule}

@@ -16,15 +16,15 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
   let description = [{
     Mask sugar (`causal`, `window`, `chunk`, lengths) becomes one `mask_mod` region. The analysis solves conjuncts that
     are linear in the query and key index, their quotients by constants, and run-time values (lengths, offsets), joined
-    by and, or, not and select. It finds the keys that a query tile visits, and the keys that all its rows keep: the
-    region `key_ranges`. A conjunct that it cannot solve, as on document ids, sets `block_map`: the kernel finds out
-    once a call which tiles are empty or full. A boolean mask and a bias leave every key partial. A conjunct that holds
-    for every query and key of the problem is dropped. A sink becomes the region `start`. No later pass knows which mask
-    it was.
+    by and, or, not and select. The region `key_ranges` yields the keys that a query tile visits, and the keys that all
+    its rows keep. A conjunct that it cannot solve, as on document ids, sets `block_map`: each call of the kernel first
+    classifies the tiles as empty, partial or full. A boolean mask and a bias leave every key partial. A conjunct that
+    holds for every query and key of the problem is removed. A sink becomes the region `start`. Later passes do not know
+    the original mask.
 
-    Rejects nothing; an analysis remark says what became of the conjuncts. With `query-ranges=N`, a remark for each tile
-    of N keys says which queries visit it and which keep all its keys. This is the same analysis for the other axis, as
-    a backward pass needs it.
+    Rejects nothing; an analysis remark reports the result for the conjuncts. With `query-ranges=N`, a remark for each
+    tile of N keys reports which queries visit it and which keep all its keys: the same analysis for the other axis, as
+    in a backward pass.
 
     ```mlir
     // before
@@ -50,10 +50,11 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
 def PadKeySumsPass : Pass<"attn-pad-key-sums", "::mlir::func::FuncOp"> {
   let summary = "give sums of weights a key as many columns as a GPU copies at a time";
   let description = [{
-    Sums of weights a key (`key_sums`) are the gradient of a V that is a column of ones. Kernels of a GPU copy rows in
-    pieces of 16 bytes: V, the output and its cotangent become as wide, and the first column of the gradient is taken.
+    Sums of weights per key (`key_sums`) are the gradient of a V that is a column of ones. GPU kernels copy rows in
+    chunks of 16 bytes, so V, the output and its cotangent are widened to one chunk, and only the first column of the
+    gradient is used.
 
-    Leaves alone what has more columns, or another result that is read.
+    Skips ops with more columns, or with uses of another result.
 
     ```mlir
     // before
@@ -70,12 +71,12 @@ def PadKeySumsPass : Pass<"attn-pad-key-sums", "::mlir::func::FuncOp"> {
 def SplitAccumulationPass : Pass<"attn-split-accumulation", "::mlir::func::FuncOp"> {
   let summary = "merge what attn.sdpa accumulates into its outputs behind it, for a GPU";
   let description = [{
-    Kernels of a GPU overwrite their outputs. An `attn.sdpa` with `accumulate` becomes one without, whose results are
-    tensors of their own, and elementwise ops that merge its state with the one that the outputs hold: they are kernels
-    of one thread an element. The formula is that of `attn.finalize` with `accumulate`.
+    GPU kernels overwrite their outputs. An `attn.sdpa` with `accumulate` becomes one without, into new tensors, and
+    elementwise ops that merge its state with that of the outputs: these are kernels with one thread per element. The
+    formula is that of `attn.finalize` with `accumulate`.
 
-    Leaves memrefs alone, and what has no `accumulate`. `attn-select-schedule` rejects an `attn.finalize` with
-    `accumulate` for a GPU.
+    Skips memrefs, and ops without `accumulate`. `attn-select-schedule` rejects an `attn.finalize` with `accumulate` for
+    a GPU.
 
     ```mlir
     // before
@@ -96,10 +97,10 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
   let description = [{
     A block keeps its output in registers, 256 columns at most. An `attn.sdpa` of more columns of V becomes several, on
     slices of V and of the output, as for the 512 columns of latent attention (DeepSeek-V2). Each computes the scores
-    again, which a remark says. The first one writes the log-sum-exp. Pages of a cache stay pages.
+    again, as a remark reports. The first one writes the log-sum-exp. Pages of a cache stay pages.
 
-    Rejects more than 16384 columns, which would be more than 64 kernels; fewer than 257, dynamic ones and memrefs are
-    left alone.
+    Rejects more than 16384 columns, which would be more than 64 kernels; skips fewer than 257, dynamic ones and
+    memrefs.
 
     ```mlir
     // before
@@ -117,14 +118,14 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
 def SpecializeSequencesPass : Pass<"attn-specialize-sequences", "::mlir::func::FuncOp"> {
   let summary = "compute packed sequences of one or a few queries apart from longer ones";
   let description = [{
-    A step of a serving engine packs the queries of all sequences: prompts, single tokens on long caches, and drafts of a
-    few tokens. Prompts have another kind of kernel than the others. Of an `attn.sdpa` of a CPU whose queries alone are
-    packed (K and V lie in pages), this pass makes four. The rows of sequences of one query become a dense tensor,
-    (B, Hq, 1, D), with 0 keys for all other sequences; what `attn.sdpa` makes of it is copied to their rows of the
-    outputs. So do those of 2 to 4 and of 5 to 8 queries, (B, Hq, 4, D) and (B, Hq, 8, D) with `q_lengths`, in a step
-    that has such sequences. The last one leaves these rows as they are: `min_queries = 9`.
+    A step of a serving engine packs the queries of all sequences: prompts, single tokens on long caches, and drafts of
+    a few tokens. Prompts need another kind of kernel than the others. This pass splits an `attn.sdpa` for a CPU whose
+    queries alone are packed (K and V are in pages) into four. The rows of sequences of one query are gathered into a
+    dense tensor, (B, Hq, 1, D), with 0 keys for all other sequences; the results of its `attn.sdpa` are copied to their
+    rows of the outputs. The same is done for sequences of 2 to 4 and of 5 to 8 queries, (B, Hq, 4, D) and (B, Hq, 8, D)
+    with `q_lengths`, in a step that has such sequences. The last `attn.sdpa` skips these rows: `min_queries = 9`.
 
-    An `attn.sdpa` with a schedule stays as it is, as one of which K and V are packed too. An unknown target is an error.
+    Skips an `attn.sdpa` with a schedule, and one whose K and V are packed too. An unknown target is an error.
 
     ```mlir
     %o = attn.sdpa ins(%q, %k, %v : tensor<?x8x64xf32>, tensor<3x2x?x64xf32>, …) cu_seqlens(%c : tensor<4xi32>) outs(%init …
@@ -144,14 +145,13 @@ def SpecializeSequencesPass : Pass<"attn-specialize-sequences", "::mlir::func::F
 def SpecializeQueriesPass : Pass<"attn-specialize-queries", "::mlir::func::FuncOp"> {
   let summary = "branch on a dynamic number of queries: one, few or many";
   let description = [{
-    One query and few of them have another kind of kernel than many (`#attn.decode`). Where the number of queries is
-    dynamic, this pass makes three of an `attn.sdpa` of a CPU, in an `scf.if` on that number. In the first it is
+    One or a few queries need another kind of kernel than many (`#attn.decode`). Where the number of queries is dynamic,
+    this pass splits an `attn.sdpa` for a CPU into three branches of an `scf.if` on that number. In the first it is
     static, 1. The second has a decode schedule, whose tiles have as many rows as there are queries. The third, for more
-    queries, is as before. Which numbers are few follows from the cycles of both kinds. Few keys are left to the third.
+    queries, is unchanged. The cycles of both kinds determine which numbers are few. Few keys are left to the third.
 
-    An `attn.sdpa` stays as it is where it has a schedule, where the number of queries is static, and where there is no
-    decode kernel: packed sequences, additive scores. int8 keys have no branch of few queries. An unknown target is an
-    error.
+    Skips an `attn.sdpa` with a schedule, with a static number of queries, or without a decode kernel: packed sequences,
+    additive scores. int8 keys have no branch for few queries. An unknown target is an error.
 
     ```mlir
     %r = attn.sdpa ins(%q, %k, %v : tensor<2x8x?x64xf32>, …
@@ -176,15 +176,15 @@ def SpecializeQueriesPass : Pass<"attn-specialize-queries", "::mlir::func::FuncO
 def SpecializeStridesPass : Pass<"attn-specialize-strides", "::mlir::func::FuncOp"> {
   let summary = "branch on the strides of K and V: all heads of a key together, or head by head";
   let description = [{
-    A decode kernel reads memory fastest in its own order. Where K and V are arguments with the strides of a call
-    (`attn.strided`), that order is known at run time alone: rows of all heads of a key lie side by side in a view of
-    (B, S, H, D), the rows of a head in a slice of a cache (B, H, S, D). This pass makes two of an `attn.sdpa`, in an
-    `scf.if` on these strides. In the first, which is taken where heads are less far apart than keys, a tile covers
-    several heads of K (`kv_heads`); the second goes through K head by head.
+    A decode kernel is fastest if it reads memory in order. Where K and V are arguments with run-time strides
+    (`attn.strided`), that order is known only at run time: rows of all heads of a key are adjacent in a view of (B, S,
+    H, D), the rows of a head in a slice of a cache (B, H, S, D). This pass splits an `attn.sdpa` into two branches of
+    an `scf.if` on these strides. In the first, for a smaller stride over heads than over keys, a tile covers several
+    heads of K (`kv_heads`); the second loops over K head by head.
 
-    An `attn.sdpa` stays as it is where it has a schedule or no decode kernel, where K or V is no such argument, and
+    Skips an `attn.sdpa` with a schedule or without a decode kernel, one whose K or V is not such an argument, and one
     where several heads of K gain nothing or cannot share a loop over keys: one head, short rows, K of 8 bits, masks
-    that depend on the head. An unknown target, and what `attn-select-schedule` rejects, are errors.
+    that depend on the head. An unknown target, and ops that `attn-select-schedule` rejects, are errors.
 
     ```mlir
     %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, …  // %k and %v with attn.strided
@@ -211,8 +211,8 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
     This pass is policy only. It attaches a schedule to each `attn.sdpa` that has none, so a schedule written by hand
     stays. Lanes fill a vector register. A model of the target's cycles chooses the register kernel and the query tile
     made of it. The model counts multiply-adds, instructions, latency, free registers, padded rows of the last tile, and
-    passes over K and V. Q, the scores and the accumulator of a tile stay in their share of the second-level cache. Few
-    query rows get a decode kernel.
+    passes over K and V. Q, the scores and the accumulator of a tile stay in their share of the L2 cache. Few query rows
+    get a decode kernel.
 
     An unknown target, an element type that no CPU kernel supports, and heads
     that do not fit a thread's stack are errors.
@@ -230,7 +230,7 @@ def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"
   let summary = "write fields of the schedule of each attn.sdpa by hand";
   let description = [{
     Replaces the schedule of an op by the attribute `schedule`, for `--schedule` and for the candidates of `attnc tune`.
-    Fields that it leaves out stay as they are if both are of the same kind of kernel.
+    Omitted fields keep their values if both are for the same kind of kernel.
 
     A schedule that no kernel can have is an error, which names the field, its value and the expected value. Examples
     are lanes other than those of the target's vectors, tiles that are no multiple of the register kernel or exceed a
@@ -255,8 +255,7 @@ def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp">
     to be tiled over the keys. In the state, query rows are innermost, which are the lanes of the CPU kernels. Its type
     is the accumulation type. Schedule and key ranges move to the step.
 
-    An sdpa on memrefs is left as it is; one whose head size is dynamic and
-    that has no scale is an error.
+    Skips an sdpa on memrefs; a dynamic head size without a scale is an error.
 
     ```mlir
     // before
@@ -273,7 +272,7 @@ def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp">
 def DecomposeStepPass : Pass<"attn-decompose-step"> {
   let summary = "rewrite attn.online_step as two products, the map of scores, the new maximum, rescale and weights";
   let description = [{
-    The recurrence of the online softmax, an op a formula, for any target:
+    The recurrence of the online softmax, one op per formula, for any target:
 
         s = q k^T                                       attn.product
         s = scale, score_mod, bias, masks               attn.map_scores, where there are any
@@ -282,11 +281,11 @@ def DecomposeStepPass : Pass<"attn-decompose-step"> {
         p = exp(s - n), l = l + sum_j p, p = weight_mod(p)          attn.weights
         acc = acc + p v                                 attn.product
 
-    A positive scale to which nothing but masks is added stands in row_max and weights, not in a map: it does not change
-    which score is the largest. The products have the instruction of the step's schedule. On memrefs, scores and the new
-    maximum get buffers of their own (a target keeps them in registers); on tensors they are new tensors.
+    A positive scale that is followed only by masks is an attribute of row_max and weights, not a map: it does not
+    change which score is the largest. The products have the instruction of the step's schedule. On memrefs, scores and
+    the new maximum get new buffers (a target keeps them in registers); on tensors they are new tensors.
 
-    Rejects steps of packed sequences, which attn-tile makes steps of one sequence first.
+    Rejects steps of packed sequences: attn-tile must split them by sequence first.
 
     ```mlir
     // before
@@ -305,24 +304,19 @@ def DecomposeStepPass : Pass<"attn-decompose-step"> {
 def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
   let summary = "tile the online form into a parallel loop over query tiles and loops over key tiles";
   let description = [{
-    An `scf.forall` over batch dimensions and query tiles holds the whole of a
-    tile: Q packed with query rows as lanes, an empty state, loops over key
-    tiles that carry the state, `attn.finalize` into the tile's slice of the
-    outputs. The keys follow `key_ranges`: no key outside of the visited range is
-    read, partial tiles keep the predicate, full ones are without it. With
-    `block_map`, `attn.classify_tile` says in front of the loop what each tile
-    is. The gradients of a CPU (`attn.backward_step`) have such a map where their
-    predicate has a conjunct that no range solves; a key tile reads a column of
-    it. Batch, heads and lengths may be dynamic; K and V may be views of pages
-    (`attn.gather_pages`), packed sequences, or of 16-bit elements, which are
-    widened tile by tile.
+    An `scf.forall` over batch dimensions and query tiles holds the whole of a tile: Q packed with query rows as lanes,
+    an empty state, loops over key tiles that carry the state, `attn.finalize` into the tile's slice of the outputs. The
+    keys follow `key_ranges`: no key outside of the visited range is read, partial tiles keep the predicate, full ones
+    are without it. With `block_map`, `attn.classify_tile` classifies the tiles before the loop. The gradients of a CPU
+    (`attn.backward_step`) have such a map where their predicate has a conjunct that ranges cannot express; a key tile
+    reads a column of it. Batch, heads and lengths may be dynamic; K and V may be views of pages (`attn.gather_pages`),
+    packed sequences, or of 16-bit elements, which are widened tile by tile.
 
-    Where the number of rows is dynamic, or that of each packed sequence, a tile
-    of a prefill kernel is a branch: one of at most half its rows, of a sequence
-    of at most one key tile, is made of vectors of rows, one after the other.
+    Where the number of rows is dynamic, or that of each packed sequence, a tile of a prefill kernel is a branch: with
+    at most half its rows, and at most one key tile in the sequence, it is processed vector by vector.
 
-    For a GPU, a loop has `attn.consecutive` where each round has one tile of columns, which begins where the tile before
-    it ends: `attn-pipeline-copies` then copies the next one ahead.
+    For a GPU, a loop has `attn.consecutive` where each iteration has one column tile, which begins where the previous
+    one ends: `attn-pipeline-copies` then copies the next one ahead.
 
     Needs a schedule on `attn.online_step`; a step without one, or with dynamic
     head sizes, is an error.
@@ -346,15 +340,13 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
 def AddPrefetchesPass : Pass<"attn-add-prefetches", "::mlir::func::FuncOp"> {
   let summary = "in front of each step of a CPU kernel, attn.prefetch of what a later one reads";
   let description = [{
-    Behind `attn-tile`, while its loops are known. The schedule says how many rows
-    ahead; 0 leaves prefetching to the processor. Beside the products of K go
-    requests for V, beside those of V for the next K; in a prefill kernel also
-    for Q of the next query tile, and for the bias and mask of the next key
-    tile. Rows of a dense K go on in memory; those of a page end with it, so what
-    finds it is cloned for the next round of the loop. The first rows of segments
-    are asked for in front of the loop. A single tile without a loop asks for
-    its own V alone. Steps that have prefetches, those of a GPU and those of more
-    rows or keys than their schedule's tile stay as they are; nothing is rejected.
+    Runs after `attn-tile`, while its loops are known. The schedule has the prefetch distance in rows; 0 leaves
+    prefetching to the processor. V is prefetched during the products of K, and the next K during those of V; in a
+    prefill kernel also Q of the next query tile, and the bias and mask of the next key tile. Rows of a dense K are
+    contiguous; those of a page end with it, so the look-up of the page is cloned for the next iteration of the loop.
+    The first rows of segments are prefetched before the loop. A single tile without a loop prefetches only its own V.
+    Skips steps with prefetches, those of a GPU, and those with more rows or keys than their schedule's tile; nothing is
+    rejected.
 
     ```mlir
     // after

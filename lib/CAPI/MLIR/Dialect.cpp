@@ -19,7 +19,7 @@ using namespace attn;
 // Registration
 //===----------------------------------------------------------------------===//
 
-// As MLIR_DEFINE_CAPI_DIALECT_REGISTRATION, but with the interface models.
+// Like MLIR_DEFINE_CAPI_DIALECT_REGISTRATION, but with the interface models.
 
 static void insertDialect(MlirDialectRegistry registry) { registerDialect(*unwrap(registry)); }
 

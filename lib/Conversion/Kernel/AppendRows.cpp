@@ -1,4 +1,4 @@
-//===- AppendRows.cpp - new rows of K or V into a cache -------------------===//
+//===- AppendRows.cpp - appends rows of K or V to a cache -----------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -54,7 +54,7 @@ private:
 
   Value getSize(Value memref, unsigned dim) { return b.createOrFold<memref::DimOp>(loc, memref, dim); }
 
-  /// if (0 <= x < size): a negative number is a large unsigned one.
+  /// if (0 <= x < size): a negative value is a large unsigned one.
   void ifBelow(Value x, Value size, function_ref<void()> body) {
     Value isBelow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, size);
     auto branch = scf::IfOp::create(b, loc, isBelow, /*withElseRegion=*/false);

@@ -1,8 +1,7 @@
 //===- BindDestinations.cpp - attn-bind-destinations ----------------------===//
 //
-// Before: kernels (functions with attn.arguments) on tensors. After: the same on
-// memrefs without results; tensors inside are bound to them, so bufferisation
-// computes results in place and copies nothing.
+// Before: kernels (functions with attn.arguments) on tensors. After: kernels on memrefs without results. Tensors inside
+// are bound to the memrefs, so that bufferisation computes results in place without copies.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,12 +23,12 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// How many ops may have one tensor.empty as their destination. Bufferisation compares all that such ops read and
-/// write with each other, and takes the third power of their number.
+/// Most ops with one tensor.empty as their destination. Bufferisation compares all reads and writes of such ops
+/// pairwise, and its time is cubic in their number.
 static constexpr unsigned kMaxSharers = 16;
 
-/// linalg.generic ins(%x) outs(%x), as upstream writes elementwise ops: where %x is an input, which is not written, and
-/// its values are not read through outs, the destination becomes a tensor.empty.
+/// For linalg.generic ins(%x) outs(%x), the form of upstream's elementwise ops: if %x is an input that is not written,
+/// and its values are not read through outs, replaces the destination by a tensor.empty.
 static void detachInput(OpBuilder &b, BlockArgument argument) {
   for (OpOperand &use : llvm::make_early_inc_range(argument.getUses())) {
     auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
@@ -45,7 +44,7 @@ static MemRefType toMemRef(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-/// Where each result goes: an argument that is its destination already, or a new one at the end.
+/// The argument into which each result is written: its existing destination, or a new one at the end.
 static FailureOr<SmallVector<BlockArgument>> findDestinations(func::FuncOp kernel, ValueRange results,
                                                               ArrayRef<KernelArgument> descriptions) {
   SmallVector<BlockArgument> destinations;
@@ -75,8 +74,8 @@ static void bindArguments(OpBuilder &b, Block &entry, ArrayRef<KernelArgument> d
   }
 }
 
-/// Of each block, kMaxSharers ops keep a tensor.empty that they share as their destination; as many after them share a
-/// copy of it. What follows each other still shares memory.
+/// In each block, kMaxSharers ops keep a tensor.empty as their common destination; the next kMaxSharers share a copy of
+/// it. Neighbouring ops still share memory.
 static void splitDestinations(OpBuilder &b, func::FuncOp function) {
   llvm::DenseMap<std::pair<Operation *, Block *>, std::pair<tensor::EmptyOp, unsigned>> sharers; // copy and users
   function.walk([&](DestinationStyleOpInterface op) {
@@ -95,8 +94,8 @@ static void splitDestinations(OpBuilder &b, func::FuncOp function) {
   });
 }
 
-/// Two ops that write one slice of a tensor.empty, as CSE leaves it, get a slice each: bufferisation would allocate the
-/// second one where its size is known, in a loop over tiles.
+/// Gives two ops that write one slice of a tensor.empty, as left by CSE, a slice each: bufferisation would otherwise
+/// allocate the second one inside a loop over tiles, where its size is known.
 static void splitSlices(OpBuilder &b, func::FuncOp function) {
   llvm::DenseSet<Operation *> taken;
   function.walk([&](DestinationStyleOpInterface op) {
@@ -119,7 +118,7 @@ static void splitSlices(OpBuilder &b, func::FuncOp function) {
   });
 }
 
-/// Writes `result` to `destination`, and computes it there where it is computed in an empty tensor of its own.
+/// Writes `result` to `destination`, and computes it there if it is computed in a separate empty tensor.
 static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
   // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes and branches nor at slices of one
   // tensor.
@@ -158,7 +157,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   FailureOr<SmallVector<BlockArgument>> destinations = findDestinations(kernel, terminator.getOperands(), descriptions);
   if (failed(destinations))
     return failure();
-  // In the order in which they are computed: one may be the destination of the next, and is still to be read.
+  // In the order of computation: one may be the destination of the next, and still has to be read.
   SmallVector<std::pair<Value, BlockArgument>> pairs;
   for (auto [result, destination] : llvm::zip_equal(terminator.getOperands(), *destinations))
     pairs.emplace_back(result, destination);
@@ -170,7 +169,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   bindArguments(b, entry, descriptions);
   b.setInsertionPoint(terminator);
   for (auto [result, destination] : pairs)
-    if (result != destination) // there are no rows, and it stays as it is
+    if (result != destination) // without rows it stays as it is
       materialize(b, result, destination);
   func::ReturnOp::create(b, kernel.getLoc());
   terminator.erase();
@@ -181,7 +180,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   return success();
 }
 
-/// Upstream's bufferisation takes whatever ends a block in front of others for a branch whose operands it knows.
+/// Upstream's bufferisation assumes that any terminator with successors is a branch whose operands it knows.
 static LogicalResult checkBranches(Operation *root) {
   WalkResult result = root->walk([](Operation *op) {
     bool passesTensors = llvm::any_of(op->getSuccessors(), [](Block *block) {

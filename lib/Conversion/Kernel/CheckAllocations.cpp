@@ -1,12 +1,10 @@
 //===- CheckAllocations.cpp - attn-check-allocations ----------------------===//
 //
-// Before: kernels on the LLVM dialect, and what they run, with calls of malloc whose
-// results nothing tests. After: a call that gets no memory ends the function, frees
-// what it has got, and the kernel returns ATTN_NO_MEMORY.
+// Before: kernels on the LLVM dialect, and their callees, with unchecked calls of malloc. After: if a call fails, the
+// function frees its memory and returns, and the kernel returns ATTN_NO_MEMORY.
 //
-// A function with such a call has a place for its status: the kernel a variable, a
-// function that it calls one more argument. The body of a parallel loop finds the
-// address of its kernel's in front of its context.
+// A function with such a call has a status: a variable in a kernel, an additional argument in a callee. The body of a
+// parallel loop finds the address of its kernel's status before its context.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +34,7 @@ static bool isCallOf(Operation *op, StringRef name) {
   return call && call.getCallee() == name;
 }
 
-/// The value that stands at this place of a structure; itself, where it is not known.
+/// The value inserted at this position of a structure; the value itself if that is unknown.
 static Value lookThrough(Value value) {
   auto extract = value.getDefiningOp<LLVM::ExtractValueOp>();
   if (!extract)
@@ -50,7 +48,7 @@ static Value lookThrough(Value value) {
 
 namespace {
 
-/// The kernels of a module, and functions that only they run, which get memory or run functions that do.
+/// The kernels of a module, and functions called only by them, that allocate memory or run functions that do.
 class Allocators {
 public:
   explicit Allocators(ModuleOp module) : users(tables, module) {
@@ -71,7 +69,7 @@ public:
     return llvm::any_of(users.getUsers(function), llvm::IsaPred<LLVM::AddressOfOp>);
   }
   ArrayRef<LLVMFuncOp> getFunctions() const { return functions.getArrayRef(); }
-  /// The one that an op runs, where there is one: by a call, or as the body of a parallel loop.
+  /// The function that an op runs, if any: by a call, or as the body of a parallel loop.
   LLVMFuncOp getRun(LLVM::CallOp call) {
     LLVMFuncOp run = tables.lookupNearestSymbolFrom<LLVMFuncOp>(call, call.getCalleeAttr());
     if (isCallOf(call, kParallelFor)) {
@@ -87,7 +85,7 @@ private:
       functions.insert(function);
   }
 
-  /// Run by these functions alone, and either called or as the body of parallel loops.
+  /// True if only these functions run it, and it is either called or the body of parallel loops.
   bool isInternal(LLVMFuncOp function) {
     bool isOfLoops = isBody(function);
     return function.getLinkage() == LLVM::Linkage::Internal &&
@@ -108,7 +106,7 @@ private:
   llvm::SetVector<LLVMFuncOp> functions;
 };
 
-/// Rewrites one of them.
+/// Rewrites one of these functions.
 class FunctionChecks {
 public:
   FunctionChecks(LLVMFuncOp function, Allocators &allocators)
@@ -143,7 +141,7 @@ private:
   Value addressOf(Type type, Value base, ArrayRef<LLVM::GEPArg> indices) {
     return LLVM::GEPOp::create(b, loc, pointer, type, base, indices);
   }
-  /// What a parallel loop hands to its body in place of the context: {context, address of the status}.
+  /// What a parallel loop passes to its body instead of the context: {context, address of the status}.
   Type getPairType() { return LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer}); }
 
   void createStatus() {
@@ -171,8 +169,8 @@ private:
     }
   }
 
-  /// A slot an allocation, null before it and when it is freed. Where a pointer that is freed may be any of them, what
-  /// the function has is lost if it gets no more.
+  /// One slot per allocation, null before it and after it is freed. If a freed pointer may be any of several
+  /// allocations, the function's memory leaks on failure.
   void createSlots(ArrayRef<LLVM::CallOp> allocations) {
     SmallVector<std::pair<LLVM::CallOp, int64_t>> freed;
     bool areKnown = true;
@@ -183,7 +181,7 @@ private:
       areKnown &= found != allocations.end();
       freed.emplace_back(call, found - allocations.begin());
     });
-    // One that is returned is its caller's, but then the function ends well.
+    // A returned allocation belongs to the caller, but then the function has succeeded.
     if (!areKnown || freed.empty())
       return;
     numSlots = allocations.size();
@@ -198,7 +196,7 @@ private:
     }
   }
 
-  /// Ends the block of `op` behind it: to `exit` where the condition holds, by way of `refuse` if that is given.
+  /// Splits the block after `op`: branches to `exit` if the condition holds, through `refuse` if that is given.
   void branchAfter(Operation *op, llvm::function_ref<Value()> build, Block *exit) {
     b.setInsertionPointAfter(op);
     Value isRefused = build();
@@ -209,7 +207,7 @@ private:
 
   void checkAllocation(LLVM::CallOp call, int64_t slot, Block *exit) {
     Block *refuse = b.createBlock(exit);
-    // Other threads may write the same.
+    // Other threads may write the same value.
     LLVM::StoreOp::create(b, loc, number(i32, ATTN_NO_MEMORY), status, /*alignment=*/sizeof(int32_t),
                           /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
                           LLVM::AtomicOrdering::monotonic);
@@ -294,7 +292,7 @@ struct CheckAllocationsPass : public attn::impl::CheckAllocationsPassBase<CheckA
     };
     if (kernels.empty() || llvm::any_of(kernels, hasEntry))
       return;
-    // An op with a region that nobody registered may use any symbol.
+    // An unregistered op with a region may use any symbol.
     if (!SymbolTable::getSymbolUses(&getOperation().getBodyRegion())) {
       getOperation().emitError("expected registered ops beside kernels, found one with a region that is not; lower it "
                                "first");

@@ -1,8 +1,8 @@
 //===- DescribeKernels.cpp - attn-describe-kernels ------------------------===//
 //
-// Before: public functions on tensors, as the user wrote them. After: the same,
-// each with attn.arguments, which says what its C entry will take once results
-// have become destinations, and attn.sizes where sizes are dynamic.
+// Before: public functions on tensors, as the user wrote them. After: the same functions with attn.arguments, which
+// describes the arguments of the C entry once results have become destinations, and with attn.sizes if sizes are
+// dynamic.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,21 +31,21 @@ using namespace attn;
 
 namespace {
 
-/// Bytes of an argument, at most: what a process can address.
+/// Most bits of an argument's byte count: what a process can address.
 constexpr unsigned kMaxArgumentBits = 47;
 
 bool fitsInMemory(RankedTensorType type) {
   int64_t bytes = getElementInfo(*getElementKind(type.getElementType())).bytes;
   for (int64_t size : type.getShape()) {
-    // An empty dimension later on does not make the others fit: their strides count elements all the same. A dynamic
-    // one counts as 1: the checked entry tests the whole.
+    // An empty dimension does not excuse an overflow of the others: their strides count elements anyway. A dynamic one
+    // counts as 1: the checked entry tests the whole.
     if (llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes))
       return false;
   }
   return bytes <= int64_t(1) << kMaxArgumentBits;
 }
 
-/// An argument, and the tensors that a memref is read as.
+/// An argument, and the tensors as which a memref is read.
 SmallVector<Value> getReads(BlockArgument argument) {
   SmallVector<Value> values{argument};
   for (Operation *user : argument.getUsers())
@@ -54,7 +54,7 @@ SmallVector<Value> getReads(BlockArgument argument) {
   return values;
 }
 
-/// True where something may write to a memref, or to a view of it.
+/// True where an op may write to a memref, or to a view of it.
 bool isWritten(Value memref) {
   return llvm::any_of(memref.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -69,14 +69,14 @@ bool isWritten(Value memref) {
   });
 }
 
-/// Collects one function's arguments and gives each a C identifier of its own.
+/// Collects one function's arguments and gives each a unique C identifier.
 class Describer {
 public:
   explicit Describer(func::FuncOp function)
       : function(function), b(function.getContext()), classes(function), checks(function, classes), sizes(classes) {}
 
   LogicalResult run() {
-    llvm::SmallDenseMap<Value, int64_t> destinations; // each with the result that it holds
+    llvm::SmallDenseMap<Value, int64_t> destinations; // each with the index of its result
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     for (auto [i, result] : llvm::enumerate(terminator.getOperands())) {
       if (!isa<RankedTensorType>(result.getType()))
@@ -107,7 +107,7 @@ public:
     noteOrderOfResults(destinations, terminator.getOperands());
     function->setAttr(kArgumentsAttr, b.getArrayAttr(entries));
     noteSizes();
-    // The names have their place now; later passes and LLVM would not know them.
+    // The names are recorded now; later passes and LLVM would not know the attributes.
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, kNameAttr);
       function.removeArgAttr(i, kStridedAttr);
@@ -118,7 +118,7 @@ public:
   }
 
 private:
-  /// Where outputs are not in the order of the results, each says which result it holds.
+  /// If outputs are not in the order of the results, records the index of each one's result.
   void noteOrderOfResults(const llvm::SmallDenseMap<Value, int64_t> &destinations, ValueRange results) {
     SmallVector<int64_t> order;
     for (BlockArgument argument : function.getArguments())
@@ -183,14 +183,14 @@ private:
     return success();
   }
 
-  /// The strides of all dimensions but the last are the call's.
+  /// True if the strides of all dimensions but the last are known only at run time.
   bool isStrided(BlockArgument argument) {
     auto type = dyn_cast<MemRefType>(argument.getType());
     return type ? type == getStridedMemref(type) && !type.getLayout().isIdentity()
                 : function.getArgAttr(argument.getArgNumber(), kStridedAttr) != nullptr;
   }
 
-  /// An entry in C takes a pointer, sizes, and strides where all but the last are the call's; no offset.
+  /// A C entry takes a pointer, sizes, and run-time strides of all dimensions but the last; no offset.
   LogicalResult checkBuffer(BlockArgument argument) {
     auto type = cast<MemRefType>(argument.getType());
     if (!type.getMemorySpace() && (type.getLayout().isIdentity() || isStrided(argument)))
@@ -201,7 +201,7 @@ private:
            << "; make the function private, with a public one that calls it with a memref.subview of a dense one";
   }
 
-  /// Of a destination: as bufferisation will see it. A memref may be read where a view of it is.
+  /// Whether a destination is read, in bufferisation's analysis. A memref may be read through a view.
   static bool readsOldValues(BlockArgument destination) {
     bufferization::BufferizationOptions options;
     bufferization::AnalysisState state(options);
@@ -214,7 +214,7 @@ private:
     });
   }
 
-  /// For each dimension its place among the dynamic sizes, -1 where it is static.
+  /// The index of each dimension in the list of dynamic sizes; -1 where it is static.
   FailureOr<SmallVector<int32_t>> addSizes(Value tensor, StringRef name, bool isResult) {
     SmallVector<int32_t> places;
     for (auto [dim, size] : llvm::enumerate(cast<ShapedType>(tensor.getType()).getShape())) {
@@ -226,7 +226,7 @@ private:
         return function.emitOpError("expected '") << name << "' to have size " << known << " in dimension " << dim
                                                   << ", as the tensors that it is used with, found ?";
       std::optional<unsigned> place = sizes.find(id);
-      // The caller makes the results: it must know their sizes from what it passes.
+      // The caller allocates the results, so their sizes must follow from the arguments.
       if (!place && isResult) {
         std::optional<SizeFormula> formula = sizes.read(tensor, dim);
         if (!formula)
@@ -242,7 +242,7 @@ private:
     return places;
   }
 
-  /// One C identifier a dynamic size: what the domain calls it, or n0, n1, …
+  /// One C identifier per dynamic size: its name in the domain, or n0, n1, …
   SmallVector<std::string> getSizeNames() {
     SmallVector<std::string> found;
     unsigned numUnnamed = 0;
@@ -255,7 +255,7 @@ private:
     return found;
   }
 
-  /// The dynamic sizes, how those of results alone follow from the others, and what a call must hold to.
+  /// Records the dynamic sizes, formulas for those that only results have, and the constraints on a call.
   void noteSizes() {
     SmallVector<std::string> found = getSizeNames();
     if (!found.empty())
@@ -280,11 +280,11 @@ private:
     return unique;
   }
 
-  /// What the user wrote as attn.name, or what the first attn op calls the operand.
+  /// The user's attn.name, or the operand's name in the first attn op.
   std::string getArgumentName(BlockArgument argument, bool isOutput) {
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
       return makeCName(name);
-    // One name where every use agrees on the role; self-attention on one tensor has none.
+    // Set if all uses agree on the role; self-attention on one tensor has none.
     std::string name, placeholder = isOutput ? "output" : "input";
     for (Value value : getReads(argument))
       for (OpOperand &use : value.getUses()) {
@@ -310,16 +310,16 @@ private:
   Builder b;
   SizeClasses classes;
   ValueChecks checks;
-  SizeReader sizes; ///< the dynamic ones, in the order of their first use
+  SizeReader sizes; ///< the dynamic sizes, in the order of their first use
   SmallVector<Attribute> entries;
   llvm::StringSet<> names;
 };
 
-/// Finds attention in functions, also in private ones that they call.
+/// Finds attention in functions, including private ones that they call.
 class AttentionFinder {
 public:
   bool contains(func::FuncOp function) {
-    // In a circle of calls: no, unless another function of it says yes.
+    // In a cycle of calls: no, unless another function of it has attention.
     auto [entry, isNew] = known.try_emplace(function, false);
     if (!isNew)
       return entry->second;

@@ -1,9 +1,8 @@
 //===- EmitCheckedEntry.cpp - attn-emit-checked-entry ---------------------===//
 //
-// Before: kernels as llvm.func with the attribute attn.arguments. After: beside
-// each an entry NAME_checked that tests DLPack tensors against a constant table
-// (struct attn_argument_spec of attn_runtime.h) and calls the kernel; and beside a
-// GPU kernel one that says from tensors how large a workspace it needs.
+// Before: kernels as llvm.func with the attribute attn.arguments. After: in addition, each has an entry NAME_checked
+// that tests DLPack tensors against a constant table (struct attn_argument_spec of attn_runtime.h) and calls the
+// kernel. A GPU kernel also has an entry that computes the size of its workspace from tensors.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +28,7 @@ static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kGetStr
 static constexpr int kDataField = 0, kShapeField = 4, kByteOffsetField = 6;
 /// The position of `sizes` in an attn_argument_spec.
 static constexpr int64_t kSizesField = 13;
-/// What attn_argument_spec writes for a dynamic size.
+/// The value of a dynamic size in attn_argument_spec.
 static constexpr int64_t kAnySize = -1;
 /// DLPack's kDLCUDA.
 static constexpr int64_t kCudaDevice = 2;
@@ -41,7 +40,7 @@ public:
   explicit CheckedEntry(ModuleOp module)
       : module(module), b(module.getContext()), pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
-  /// What a user has under the names of the runtime's functions must be these.
+  /// A user's symbols with the names of the runtime's functions must be these functions.
   LogicalResult checkRuntime(LLVM::LLVMFuncOp kernel) {
     if (failed(checkRuntime(kCheckArguments, getCheckType())) || failed(checkRuntime(kGetStride, getStrideType())))
       return failure();
@@ -59,9 +58,9 @@ public:
       emitWorkspaceBytes(kernel, arguments, specs);
     b.setInsertionPointAfter(kernel);
 
-    // i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)
-    // of a GPU kernel: …, i64 count, void *workspace, i64 bytes, CUstream stream, char *message, i64 size); one of a
-    // processor that takes a workspace has no stream
+    // i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size); for a GPU kernel: …, i64
+    // count, void *workspace, i64 bytes, CUstream stream, char *message, i64 size). A processor kernel with a workspace
+    // has no stream.
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
     SmallVector<Type> types{pointer, i64};
     if (takesWorkspace)
@@ -80,7 +79,7 @@ public:
         operands.push_back(getStride(entry.getTensors(), i, dim));
     llvm::append_range(operands, entry.first->getArguments().drop_front(2).drop_back(2));
     auto call = LLVM::CallOp::create(b, loc, kernel, operands);
-    if (call.getNumResults() == 0) // of IR by hand
+    if (call.getNumResults() == 0) // in handwritten IR
       LLVM::ReturnOp::create(b, loc, LLVM::ConstantOp::create(b, loc, i32, 0).getResult());
     else
       returnCode(call.getResult(), getDescribeName(kernel), entry);
@@ -90,7 +89,7 @@ public:
   }
 
 private:
-  /// A function that has called the check, with the insertion point where that returned 0.
+  /// A function that has called the check; the insertion point is where that returned 0.
   struct Entry {
     Block *first, *refuse;
     Value code; ///< of the check
@@ -118,7 +117,7 @@ private:
     return entry;
   }
 
-  /// Returns the code of a kernel; where it is not 0, with the message that `describe` writes.
+  /// Returns the code of a kernel; if it is not 0, with the message of `describe`.
   void returnCode(Value code, StringRef describe, Entry &entry) {
     auto function = cast<LLVM::LLVMFuncOp>(entry.first->getParentOp());
     Value zero = LLVM::ConstantOp::create(b, loc, b.getI32Type(), 0);
@@ -162,7 +161,7 @@ private:
     return LLVM::LLVMFunctionType::get(b.getI64Type(), {pointer, b.getI64Type()});
   }
 
-  /// Of the function that says why a kernel has returned a code.
+  /// The function that explains the code of a kernel.
   static StringRef getDescribeName(LLVM::LLVMFuncOp kernel) {
     return kernel->hasAttr(kCudaEntryAttr) ? kCopyMessage : kDescribeNoMemory;
   }
@@ -192,7 +191,7 @@ private:
                                 LLVM::GEPOp::create(b, loc, pointer, pointer, tensors, ArrayRef<LLVM::GEPArg>{int(i)}));
   }
 
-  /// Of a strided argument; null strides are contiguous ones.
+  /// The stride of a strided argument; null strides are contiguous ones.
   Value getStride(Value tensors, int64_t i, int64_t dim) {
     Value position = LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(dim));
     Value operands[] = {loadTensor(tensors, i), position};
@@ -212,7 +211,7 @@ private:
     return LLVM::LoadOp::create(b, loc, type, address);
   }
 
-  /// tensors[i]->data, at its byte_offset; a scalar argument is the element that it points to.
+  /// tensors[i]->data, at its byte_offset; for a scalar argument, the element there.
   Value loadArgument(Value tensors, int64_t i, Type type) {
     Value data = loadField(tensors, i, kDataField, pointer);
     Value offset = loadField(tensors, i, kByteOffsetField, b.getI64Type());
@@ -262,7 +261,7 @@ private:
     });
   }
 
-  /// What the pointers of a spec point to; null where there is nothing to say.
+  /// The pointees of a spec; null where a part is empty.
   struct SpecParts {
     LLVM::GlobalOp name, shape, symbols, checks, sizes;
   };
@@ -282,7 +281,7 @@ private:
       checks.append({static_cast<int64_t>(check.kind), check.limit[0].argument, check.limit[0].dim,
                      check.limit[1].argument, check.limit[1].dim, check.lengths, check.page.argument, check.page.dim,
                      check.rows.argument, check.rows.dim});
-    // They would read the device's memory.
+    // They would read device memory.
     if (!checks.empty() && !isCuda)
       parts.checks = createNumbers<int64_t>(prefix + "_checks", checks);
     return parts;

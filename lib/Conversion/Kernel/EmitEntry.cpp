@@ -1,11 +1,10 @@
 //===- EmitEntry.cpp - attn-emit-entry ------------------------------------===//
 //
-// Before: kernels (functions with attn.arguments) on memrefs. After: the same
-// on plain pointers, the C entry, and an int64 for each dynamic size, then for each
-// stride that the call says; what the entry of a GPU kernel takes beside follows. It returns a code, 0 where nothing
-// else is known. memref descriptors are built from the shapes inside. Upstream's bare-pointer convention does the same,
-// but not for buffers of no elements. Private functions become internal to the object, which so exports nothing but
-// kernels.
+// Before: kernels (functions with attn.arguments) on memrefs. After: C entries on plain pointers, with an int64 for
+// each dynamic size, then for each run-time stride; the additional arguments of a GPU kernel follow. They return a
+// code, 0 unless another one is known. Memref descriptors are built inside from the shapes. Upstream's bare-pointer
+// convention does the same, but not for buffers without elements. Private functions become internal, so that the object
+// exports only kernels.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,12 +26,12 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Workspace and its bytes, which attn-plan-workspace has added, and of a GPU kernel the stream.
+/// Counts the workspace and its bytes, added by attn-plan-workspace, and for a GPU kernel the stream.
 static size_t countAddedArguments(func::FuncOp kernel) {
   return kernel->hasAttr(kCudaEntryAttr) ? 3 : kernel->hasAttr(kWorkspaceAttr) ? 2 : 0;
 }
 
-/// The sizes of an argument's dynamic dimensions, of those of the kernel.
+/// The sizes of an argument's dynamic dimensions, among those of the kernel.
 static SmallVector<Value> getDynamicSizes(const KernelArgument &argument, ValueRange sizes) {
   SmallVector<Value> result;
   for (int32_t symbol : argument.symbols)
@@ -42,7 +41,7 @@ static SmallVector<Value> getDynamicSizes(const KernelArgument &argument, ValueR
 }
 
 static LogicalResult emitEntry(func::FuncOp kernel) {
-  // A kernel that has its entry already: IR that was printed after this pass and read again.
+  // A kernel that already has its entry: IR that was printed after this pass and parsed again.
   if (llvm::all_of(kernel.getArgumentTypes(), [](Type type) { return !isa<MemRefType>(type); }) &&
       llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<LLVM::LLVMPointerType>))
     return success();
@@ -81,7 +80,7 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
     argument.setType(pointer);
     Value memref =
         createMemref(b, kernel.getLoc(), converter, type, argument, getDynamicSizes(description, sizes), ownStrides);
-    // All but the descriptor itself reads the memref.
+    // Everything but the descriptor itself reads the memref.
     argument.replaceUsesWithIf(memref, [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
   }
   if (added == 0) {

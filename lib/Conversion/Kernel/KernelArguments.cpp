@@ -1,7 +1,6 @@
 //===- KernelArguments.cpp - attn.arguments as a structure ----------------===//
 //
-// Reads what attn-describe-kernels has written; every surface of a kernel (its
-// entries, header, manifest) asks here.
+// Parses the attributes of attn-describe-kernels; all interfaces of a kernel (its entries, header, manifest) use this.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +13,7 @@ using namespace mlir;
 using namespace attn;
 
 const ElementInfo &attn::getElementInfo(ElementKind kind) {
-  // bf16, f16 and the 8-bit floats are their bits in C.
+  // In C, bf16, f16 and the 8-bit floats are raw bits.
   static constexpr ElementInfo table[] = {
       {"float32", "float", 4, 2},          {"float64", "double", 8, 2},
       {"bfloat16", "uint16_t", 2, 4},      {"float16", "uint16_t", 2, 2},

@@ -1,4 +1,4 @@
-//===- KernelChecks.cpp - what describe-kernels refuses -------------------===//
+//===- KernelChecks.cpp - kernels that describe-kernels refuses -----------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,12 +13,12 @@
 using namespace mlir;
 using namespace attn;
 
-/// What launches call, as llvm.func.
+/// The callees of launches, as llvm.func.
 static constexpr StringLiteral kLaunchFunctions[] = {"attn_cuda_check_workspace", "attn_cuda_copy_message",
                                                      "attn_cuda_encode_map", "attn_cuda_launch",
                                                      "attn_cuda_launch_persistent"};
 
-/// What the symbol `name` is to be of the kernel `kernel`, or nothing.
+/// The use that the kernel `kernel` makes of the symbol `name`; empty if there is none.
 static StringRef getUseOfName(StringRef name, StringRef kernel) {
   std::string bytes = getWorkspaceBytesName(kernel), gpuModule = (kernel + "_gpu").str(),
               image = getImageName(gpuModule);
@@ -74,7 +74,7 @@ LogicalResult attn::checkDynamicSizes(func::FuncOp function) {
     auto sdpa = dyn_cast<SdpaOp>(op);
     if (!sdpa || !sdpa.getCuSeqlensQ() || !ShapedType::isDynamic(domain[0]))
       return WalkResult::advance();
-    // The checked entry counts prefix sums of queries alone against the lengths of the keys.
+    // With only queries packed, the checked entry compares the number of prefix sums with that of key lengths.
     if (!hasPackedKeys(op)) {
       if (isa_and_present<BlockArgument>(lookThroughRead(sdpa.getKvLengths())))
         return WalkResult::advance();
@@ -94,7 +94,7 @@ LogicalResult attn::checkDynamicSizes(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-/// Also of what is no argument of a kernel: in private functions, and between ops.
+/// Includes values that are not kernel arguments: in private functions, and between ops.
 static LogicalResult checkElementTypes(Operation *op) {
   for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
     for (Type type : types)

@@ -1,9 +1,8 @@
 //===- LowerExpandShape.cpp - attn-lower-expand-shape ---------------------===//
 //
-// Before: memref.expand_shape whose sizes its op says. After: the sizes and strides
-// of its result, memref.reinterpret_cast, for those that upstream's
-// expand-strided-metadata cannot take: it computes a dynamic size from the others,
-// and ends the process where a dimension becomes two of dynamic size.
+// Before: memref.expand_shape with explicit sizes. After: memref.reinterpret_cast with the sizes and strides of the
+// result, for ops that upstream's expand-strided-metadata cannot lower: it computes a dynamic size from the others, and
+// crashes if a dimension is split into two of dynamic size.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +19,7 @@ namespace attn {
 
 using namespace mlir;
 
-/// A dimension becomes more than one of dynamic size.
+/// True if a dimension is split into more than one of dynamic size.
 static bool isUnknownUpstream(memref::ExpandShapeOp op) {
   ArrayRef<int64_t> shape = op.getResultType().getShape();
   return llvm::any_of(op.getReassociationIndices(), [&](const ReassociationIndices &group) {
@@ -33,8 +32,8 @@ static OpFoldResult multiply(OpBuilder &b, Location loc, OpFoldResult x, OpFoldR
   return affine::makeComposedFoldedAffineApply(b, loc, s0 * s1, {x, y});
 }
 
-/// The innermost dimension of a group has the stride of what it is a part of; the next ones outside have that times
-/// the sizes inside.
+/// The innermost dimension of a group has the stride of its source dimension; each outer one has that times the sizes
+/// inside of it.
 static void lower(IRRewriter &rewriter, memref::ExpandShapeOp op) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();

@@ -1,8 +1,7 @@
 //===- MergeFunctions.cpp - attn-merge-functions --------------------------===//
 //
-// Before: a module in which parallel bodies are functions. After: one of those
-// that do the same, so that the same attention many times, as the layers of a
-// model are, is lowered and optimised once.
+// Before: a module in which bodies of parallel loops are functions. After: equal functions are merged, so that repeated
+// attention, as in the layers of a model, is lowered and optimised once.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +21,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Of what is compared but for operands, which equal functions have in equal places.
+/// Hashes everything that is compared except operands, which equal functions have in the same positions.
 static llvm::hash_code hashBody(func::FuncOp function) {
   llvm::hash_code hash = hash_value(function.getFunctionType());
   function.getBody().walk([&](Operation *op) {
@@ -44,7 +43,7 @@ static bool areEqual(func::FuncOp lhs, func::FuncOp rhs) {
                                                     OperationEquivalence::IgnoreLocations);
 }
 
-/// One round: functions that call those that it has merged may have become equal.
+/// One round: callers of merged functions may have become equal.
 static bool mergeEqual(ModuleOp module) {
   DenseMap<size_t, SmallVector<func::FuncOp, 1>> kept;
   DenseMap<StringAttr, FlatSymbolRefAttr> replacements;

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-/// A bound as a value, as `mapping` has it.
+/// A bound as a value, mapped by `mapping`.
 static Value getBound(OpBuilder &b, Location loc, OpFoldResult bound, const IRMapping &mapping) {
   if (auto value = dyn_cast<Value>(bound))
     return mapping.lookupOrDefault(value);
@@ -38,7 +38,7 @@ Value attn::createTileCount(OpBuilder &b, scf::ForallOp forall, const IRMapping 
   Location loc = forall.getLoc();
   Value count = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
   for (Value rounds : createRoundCounts(b, forall, mapping)) {
-    // A loop to below its start has no rounds; two such would make a positive product.
+    // A loop whose end is below its start has no iterations; two such would have a positive product.
     rounds = b.createOrFold<arith::MaxSIOp>(loc, rounds, zero);
     count = b.createOrFold<arith::MulIOp>(loc, count, rounds);
   }

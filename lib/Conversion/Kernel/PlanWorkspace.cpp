@@ -1,11 +1,9 @@
 //===- PlanWorkspace.cpp - attn-plan-workspace ----------------------------===//
 //
-// Before: kernels (functions with attn.arguments on memrefs) with memref.alloc: host
-// functions of GPU kernels for buffers between launches, kernels of a processor for
-// what a stack does not hold. After: these buffers are views of a workspace that the
-// caller gives; the function takes workspace and its bytes, on a GPU the stream, after
-// its arguments and returns a code, and NAME_workspace_bytes(sizes…) says how much is
-// needed.
+// Before: kernels (functions with attn.arguments on memrefs) with memref.alloc: host functions of GPU kernels with
+// buffers between launches, or processor kernels with buffers too large for the stack. After: these buffers are views
+// of a workspace from the caller. The function takes workspace and its bytes, on a GPU also the stream, after its
+// arguments and returns a code. NAME_workspace_bytes(sizes…) returns the required bytes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,18 +35,18 @@ using namespace attn;
 
 static constexpr StringLiteral kCheckWorkspace = "attn_cuda_check_workspace", kEncodeMap = "attn_cuda_encode_map";
 
-/// Kernels of a GPU cannot reach the host's stack.
+/// GPU kernels cannot access the host's stack.
 static bool isBuffer(Operation *op, bool isCuda) {
   return isa<memref::AllocOp>(op) || (isCuda && isa<memref::AllocaOp>(op));
 }
 
-/// A tensor map, which attn-specialize-warps lets the host encode on its own stack.
+/// True for ops of a tensor map, which attn-specialize-warps makes the host encode on its stack.
 static bool isOfTensorMap(Operation *op) {
   auto call = dyn_cast<LLVM::CallOp>(op);
   return isa<LLVM::AllocaOp, LLVM::StoreOp>(op) || (call && call.getCallee() == kEncodeMap);
 }
 
-/// The host only computes sizes and launches: it cannot touch memory of the device.
+/// The host only computes sizes and launches: it cannot access device memory.
 static LogicalResult checkHostOps(func::FuncOp function) {
   WalkResult result = function.walk([&](Operation *op) {
     bool isFine = op == function || isBuffer(op, /*isCuda=*/true) || isOfTensorMap(op) ||
@@ -63,7 +61,8 @@ static LogicalResult checkHostOps(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-/// Each buffer has one place: it must end before its op runs again. Those of a tile are one a thread.
+/// Each buffer has one offset, so its lifetime must end before its op runs again. Buffers of a tile exist once per
+/// thread.
 static LogicalResult checkBuffers(func::FuncOp function) {
   WalkResult result = function->getParentOfType<ModuleOp>().walk([&](memref::AllocOp op) {
     auto parent = op->getParentOfType<func::FuncOp>();
@@ -81,15 +80,15 @@ static LogicalResult checkBuffers(func::FuncOp function) {
 
 namespace {
 
-/// Emits the sizes of a function's buffers at a place where only its arguments, or only the sizes, are known.
+/// Computes the sizes of a function's buffers at a point where only its arguments, or only the sizes, are available.
 class SizeBuilder {
 public:
-  /// With `sizes`, dimensions of arguments are taken from there: one value a dynamic size of the kernel.
+  /// With `sizes`, dimensions of arguments are taken from there: one value per dynamic size of the kernel.
   SizeBuilder(OpBuilder &b, func::FuncOp function, int64_t alignment, ArrayRef<KernelArgument> arguments,
               std::optional<ValueRange> sizes = std::nullopt)
       : b(b), loc(function.getLoc()), alignment(alignment), arguments(arguments), sizes(sizes) {}
 
-  /// The offset of each buffer, and all their bytes.
+  /// The offset of each buffer, and their total bytes.
   FailureOr<Value> build(ArrayRef<Operation *> buffers, SmallVectorImpl<Value> *offsets = nullptr) {
     Value total = constant(0);
     for (Operation *buffer : buffers) {
@@ -128,7 +127,7 @@ private:
     return arith::AndIOp::create(b, loc, up, constant(-alignment)).getResult();
   }
 
-  /// The value here: ops that read no memory are made again, dimensions of arguments are looked up.
+  /// Recomputes a value here: clones ops that read no memory, and looks up dimensions of arguments.
   FailureOr<Value> cloneSize(Value value, Operation *buffer) {
     if (Value known = mapping.lookupOrNull(value))
       return known;
@@ -228,7 +227,7 @@ private:
     return success();
   }
 
-  /// (…) → (…, workspace, bytes, stream) -> i32, which returns 0. A processor has no stream.
+  /// (…) → (…, workspace, bytes, stream) -> i32, which returns 0. A processor kernel has no stream.
   void addArguments() {
     Block &entry = function.getBody().front();
     Type pointer = LLVM::LLVMPointerType::get(b.getContext());
@@ -260,7 +259,7 @@ private:
   }
 
   LogicalResult placeBuffers() {
-    // The sizes first: the check needs their sum, and all else comes after the check.
+    // The sizes come first: the check needs their sum, and everything else comes after the check.
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
     SmallVector<Value> offsets;
@@ -290,7 +289,7 @@ private:
     return success();
   }
 
-  /// ATTN_NO_MEMORY where the workspace is too small, or its address no multiple of the alignment.
+  /// ATTN_NO_MEMORY if the workspace is too small, or its address is not aligned.
   Value checkWorkspace(Value needed) {
     auto number = [&](Type type, int64_t value) -> Value {
       return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));

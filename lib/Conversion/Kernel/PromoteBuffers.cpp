@@ -1,8 +1,7 @@
 //===- PromoteBuffers.cpp - attn-promote-buffers --------------------------===//
 //
-// Before: buffers of tiles on the heap, as bufferisation leaves them. After: those
-// that a thread's stack can hold are on it. Upstream's pass with a condition of our
-// own, which its options cannot say.
+// Before: buffers of tiles on the heap, as left by bufferisation. After: those that fit a thread's stack are on it.
+// Uses upstream's pass with a condition that its options cannot express.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,10 +21,9 @@ namespace attn {
 
 using namespace mlir;
 
-/// Buffers up to this size go on the stack: those of a tile, which its schedule keeps below it, and small ones of a
-/// whole function, which nothing bounds the number of. A block of rows of a chain may have several matrices of scores:
-/// where all of a tile are more than a thread's stack should hold (4 MB for OpenMP's), only small ones go there as
-/// well.
+/// Buffers up to this size are moved to the stack: those of a tile, which its schedule bounds, and small ones of a
+/// whole function, whose number is unbounded. A block of rows of a chain may have several score matrices: if all
+/// buffers of a tile exceed what a thread's stack should hold (4 MB for OpenMP's), only small ones are moved.
 static constexpr int64_t kMaxTileBufferBytes = 1024 * 1024, kMaxTileBytes = 2 * 1024 * 1024,
                          kMaxFunctionBufferBytes = 64 * 1024;
 
@@ -33,7 +31,7 @@ static scf::ForallOp getTile(Value buffer) {
   return buffer.getDefiningOp() ? buffer.getDefiningOp()->getParentOfType<scf::ForallOp>() : scf::ForallOp();
 }
 
-/// Of a buffer of static size.
+/// The bytes of a buffer of static size.
 static std::optional<int64_t> countBytes(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())

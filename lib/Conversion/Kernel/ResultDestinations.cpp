@@ -1,8 +1,7 @@
-//===- ResultDestinations.cpp - where a kernel computes its results -------===//
+//===- ResultDestinations.cpp - the tensors in which results are computed -===//
 //
-// The walks from a result back to the tensor in whose place it is computed:
-// through ops that write a destination, views, loops and both regions of a
-// branch. And what gives each result a tensor.empty of its own on this way.
+// Walks from a result back to the tensor in which it is computed: through ops that write a destination, views, loops
+// and both regions of a branch. Also gives each result a separate tensor.empty on this path.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +17,7 @@ using namespace attn;
 
 static bool isView(Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op); }
 
-/// The operand in whose place `value` is, written by its op or seen as another shape; null where there is none.
+/// The operand in whose memory `value` is, written by its op or seen with another shape; null where there is none.
 static OpOperand *getDestinationOperand(Value value) {
   Operation *op = value.getDefiningOp();
   if (isView(op))
@@ -29,8 +28,7 @@ static OpOperand *getDestinationOperand(Value value) {
   return loop ? loop.getTiedLoopInit(cast<OpResult>(value)) : nullptr;
 }
 
-/// The value outside of `branch` in whose place both its regions compute their result of that number; null where there
-/// is none.
+/// The value outside of `branch` in whose memory both its regions compute result `number`; null where there is none.
 static Value getBranchDestination(scf::IfOp branch, unsigned number) {
   Value common;
   for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
@@ -57,19 +55,19 @@ static Value getBranchDestination(scf::IfOp branch, unsigned number) {
   return common;
 }
 
-/// True where nothing outside of `branch` uses `tensor`, but for its sizes.
+/// True where only `branch` uses `tensor`, except for its sizes.
 static bool isUsedOnlyIn(scf::IfOp branch, Value tensor) {
   return llvm::all_of(tensor.getUsers(),
                       [&](Operation *user) { return isa<tensor::DimOp>(user) || branch->isProperAncestor(user); });
 }
 
-/// True where one result of `branch` alone is computed in `tensor`: CSE leaves one tensor.empty of equal types.
+/// True where only one result of `branch` is computed in `tensor`: CSE merges tensor.empty ops of equal types.
 static bool isOfOneResult(scf::IfOp branch, Value tensor) {
   return llvm::count_if(llvm::seq<unsigned>(0, branch.getNumResults()),
                         [&](unsigned number) { return getBranchDestination(branch, number) == tensor; }) == 1;
 }
 
-/// Lets what `use` takes be computed in `to` where it is computed in `from`, in both regions of a branch.
+/// Makes `use` be computed in `to` instead of `from`, in both regions of a branch.
 static void moveDestination(OpBuilder &b, OpOperand &use, Value from, Value to) {
   OpOperand *operand = &use;
   while (Operation *op = operand->get().getDefiningOp()) {
@@ -109,7 +107,7 @@ void attn::splitBranchDestinations(OpBuilder &b, scf::IfOp branch) {
   }
 }
 
-/// A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
+/// A loop of one tile has folded away: the tile is a slice of the tensor into which it is inserted. Another insertion
 /// would be that of another result.
 static bool isSlicedTile(Value tensor) {
   auto isOfTile = llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>;
@@ -117,8 +115,8 @@ static bool isSlicedTile(Value tensor) {
          llvm::count_if(tensor.getUsers(), llvm::IsaPred<tensor::InsertSliceOp>) == 1;
 }
 
-/// Where the place of `result` starts: an argument, or what another op makes. Null where a branch on the way has none;
-/// `branch` is the last one on the way.
+/// The start of the destination chain of `result`: an argument, or the result of another op. Null where a branch on the
+/// path has none; `branch` is set to the last one on the path.
 static Value findStart(Value result, scf::IfOp &branch) {
   Value value = result;
   while (value && value.getDefiningOp()) {

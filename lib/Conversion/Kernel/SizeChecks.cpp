@@ -1,8 +1,7 @@
-//===- SizeChecks.cpp - formulas of sizes as a checked entry has them -----===//
+//===- SizeChecks.cpp - size formulas for checked entries -----------------===//
 //
-// A formula names sizes; a call has tensors. Each size becomes the first
-// dimension that has it. What a formula says is tested with the last argument
-// that it reads, so that the shapes before it have been tested.
+// A formula names sizes; a call has tensors. Each size becomes the first dimension that has it. A formula is tested
+// with the last argument that it reads, after the shapes of earlier ones have been tested.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

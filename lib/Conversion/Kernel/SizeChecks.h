@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// For each argument the attn_size_word of attn_runtime.h that say its sizes, three numbers a word; nothing where they
-/// follow from no others.
+/// For each argument, the attn_size_word of attn_runtime.h that define its sizes, three integers per word; empty where
+/// they do not follow from others.
 std::vector<std::vector<int64_t>> printSizeChecks(mlir::Operation *kernel, llvm::ArrayRef<KernelArgument> arguments);
 
 } // namespace attn

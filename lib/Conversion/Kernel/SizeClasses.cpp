@@ -1,8 +1,7 @@
-//===- SizeClasses.cpp - which sizes of a kernel are equal ----------------===//
+//===- SizeClasses.cpp - equal sizes of a kernel --------------------------===//
 //
-// A union-find over (tensor, dimension). One int64 of the C entry stands for a
-// class, and the checked entry tests that its dimensions agree: so a class must
-// hold every size that the code of the kernel takes to be one.
+// A union-find over (tensor, dimension). One int64 of the C entry represents a class, and the checked entry tests that
+// its dimensions are equal. So a class must contain every size that the kernel's code assumes to be the same.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,7 +55,7 @@ void SizeClasses::unite(unsigned a, unsigned b) {
     classes[a].size = classes[b].size;
 }
 
-/// What problem lines call a dimension of the domain of an attn op.
+/// The name of a domain dimension of an attn op in problem lines.
 static StringRef getDomainName(Operation *op, unsigned position) {
   unsigned numBatch = getNumBatchDims(op);
   if (position < numBatch)
@@ -78,7 +77,7 @@ unsigned SizeClasses::findDomain(Operation *op, Domain &domain, unsigned positio
   return entry->second;
 }
 
-/// Dimensions that are indexed by one dimension of the domain alone have its size.
+/// Dimensions that a single domain dimension indexes have its size.
 SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
   Domain domain;
   for (auto [operand, map] : llvm::zip(operands, maps)) {
@@ -92,7 +91,7 @@ SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands
   return domain;
 }
 
-/// Words of one element a batch index or a head; prefix sums, one more than sequences.
+/// Words with one element per batch index or per head; prefix sums have one more than there are sequences.
 void SizeClasses::addLists(Operation *op, Domain &domain) {
   for (auto [word, list] : getWordOperands(op)) {
     if (word->shape == WordShape::PerBatch)
@@ -131,8 +130,8 @@ void SizeClasses::addKvScales(Operation *op, Domain &domain) {
     }
 }
 
-/// A dimension of a captured tensor that a position indexes: as large as the positions are many, unless it is static,
-/// when it may be larger.
+/// A dimension of a captured tensor indexed by a position has the size of the positions, unless it is static, when it
+/// may be larger.
 void SizeClasses::addCaptures(Operation *op, Domain &domain) {
   unsigned numBatch = getNumBatchDims(op);
   op->walk([&](tensor::ExtractOp extract) {
@@ -164,7 +163,7 @@ void SizeClasses::addPaging(Operation *op) {
     if (cast<ShapedType>(gather.getOutput().getType()).getRank() == 4)
       uniteDims(gather.getOutput(), 3, gather.getCache(), 3);
     setName(find(gather.getCache(), 0), "pages");
-    // The caches of K and V that one table indexes have as many pages, unless they say other numbers.
+    // The caches of K and V with a common table have equally many pages, unless their static sizes differ.
     for (Operation *user : gather.getBlockTable().getUsers())
       if (auto other = dyn_cast<GatherPagesOp>(user))
         if (isDynamicDim(gather.getCache(), 0) && isDynamicDim(other.getCache(), 0))
@@ -190,7 +189,7 @@ void SizeClasses::addPaging(Operation *op) {
   }
 }
 
-/// A tensor whose sizes are written down: those that tensor.dim gives are the sizes that it reads.
+/// A tensor with explicit sizes: results of tensor.dim are the sizes that they read.
 void SizeClasses::addSizes(Value tensor, ArrayRef<OpFoldResult> sizes) {
   for (auto [i, size] : llvm::enumerate(sizes)) {
     auto value = dyn_cast<Value>(size);
@@ -202,7 +201,7 @@ void SizeClasses::addSizes(Value tensor, ArrayRef<OpFoldResult> sizes) {
   }
 }
 
-/// A group of a reshape with one size that is not known.
+/// A group of a reshape with one unknown size.
 void SizeClasses::addProduct(Value wide, ArrayRef<int64_t> group, unsigned collapsed) {
   std::optional<unsigned> dynamic;
   int64_t factor = 1;
@@ -222,7 +221,7 @@ void SizeClasses::addProduct(Value wide, ArrayRef<int64_t> group, unsigned colla
     products.push_back({find(wide, *dynamic), factor, collapsed});
 }
 
-/// a n = b n where a = b, and the other way round, until nothing is new.
+/// a n = b n where a = b, and vice versa, until a fixed point.
 void SizeClasses::closeProducts() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -277,7 +276,7 @@ void SizeClasses::addOp(Operation *op) {
   } else if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
     if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
       addSizes(expand, expand.getMixedOutputShape());
-    // Dimensions that stay alone keep their size.
+    // Dimensions that are not grouped keep their size.
     bool expands = isa<tensor::ExpandShapeOp>(op);
     Value wide = expands ? op->getResult(0) : op->getOperand(0);
     Value narrow = expands ? op->getOperand(0) : op->getResult(0);

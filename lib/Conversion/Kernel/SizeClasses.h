@@ -1,4 +1,4 @@
-//===- SizeClasses.h - which sizes of a kernel are equal --------*- C++ -*-===//
+//===- SizeClasses.h - equal sizes of a kernel ------------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,18 +13,18 @@
 
 namespace attn {
 
-/// The dimensions of a function's tensors in classes of equal size: those that one dimension of an op's domain indexes,
-/// a result and its destination, what tensor.dim carries into a tensor.empty or the sizes of a slice, and those of
-/// which reshapes make equal products.
+/// The dimensions of a function's tensors in classes of equal size: those indexed by one dimension of an op's domain, a
+/// result and its destination, sizes that tensor.dim passes to a tensor.empty or a slice, and those for which reshapes
+/// make equal products.
 class SizeClasses {
 public:
   explicit SizeClasses(mlir::func::FuncOp function);
 
   /// The class of a dimension of a tensor.
   unsigned find(mlir::Value tensor, unsigned dim);
-  /// What the iteration domain calls it, as "sq"; empty where no attn op uses it.
+  /// Its name in the iteration domain, as "sq"; empty where no attn op uses it.
   llvm::StringRef getName(unsigned id) const { return classes[id].name; }
-  /// The size where one of the tensors says it, otherwise kDynamic.
+  /// The size if one of the tensors has it statically, otherwise kDynamic.
   int64_t getStaticSize(unsigned id) const { return classes[id].size; }
 
 private:

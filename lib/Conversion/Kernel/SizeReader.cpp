@@ -1,8 +1,7 @@
-//===- SizeReader.cpp - sizes as arithmetic on those of arguments ---------===//
+//===- SizeReader.cpp - sizes as formulas of argument sizes ---------------===//
 //
-// From a result back to the index arithmetic that its destination was made by.
-// What it reads is what the kernel itself calculates: a caller that evaluates
-// the formula makes a buffer of the size that the kernel fills.
+// Traces a result back to the index arithmetic of its destination. The kernel itself computes these values, so a caller
+// that evaluates the formula allocates a buffer of the size that the kernel fills.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,7 +51,7 @@ std::optional<SizeFormula> SizeReader::join(SizeWord::Op op, ArrayRef<OpFoldResu
   return result;
 }
 
-/// The tensor of which an op's result has the size in this dimension; null where it has none of an operand.
+/// The operand whose size in this dimension an op's result has; null where there is none.
 static Value getSource(Value tensor) {
   Operation *op = tensor.getDefiningOp();
   if (!op)

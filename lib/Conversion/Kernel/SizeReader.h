@@ -1,4 +1,4 @@
-//===- SizeReader.h - sizes as arithmetic on those of arguments -*- C++ -*-===//
+//===- SizeReader.h - sizes as formulas of argument sizes -------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,16 +17,16 @@ class SizeReader {
 public:
   explicit SizeReader(SizeClasses &classes) : classes(classes) {}
 
-  /// The place of the class in the list, or nothing.
+  /// The index of the class in the list, or nothing.
   std::optional<unsigned> find(unsigned id) const;
   unsigned add(unsigned id);
-  /// The place of a size that has this formula, an old one where there is one.
+  /// The index of a size with this formula, an existing one if possible.
   unsigned add(unsigned id, const SizeFormula &formula);
   llvm::ArrayRef<unsigned> getClasses() const { return ids; }
-  /// Of each place; empty where an argument says the size.
+  /// By index; empty where an argument has the size.
   llvm::ArrayRef<SizeFormula> getFormulas() const { return formulas; }
 
-  /// Nothing where the size is no arithmetic on sizes in the list, or one that is too long.
+  /// Nothing where the size is not a formula of sizes in the list, or the formula is too long.
   std::optional<SizeFormula> read(mlir::Value tensor, unsigned dim) const;
   std::optional<SizeFormula> read(mlir::OpFoldResult index) const;
 
@@ -39,7 +39,7 @@ private:
   llvm::SmallVector<SizeFormula> formulas;
 };
 
-/// Takes the conditions `a <= b` on sizes, cf.assert of arith.cmpi, out of the function. Others stay.
+/// Removes the conditions `a <= b` on sizes, cf.assert of arith.cmpi, from the function and returns them. Others stay.
 llvm::SmallVector<SizeLimit> takeSizeLimits(mlir::func::FuncOp function, const SizeReader &sizes);
 
 } // namespace attn

@@ -1,8 +1,7 @@
-//===- ValueChecks.cpp - what a kernel's integers must be -----------------===//
+//===- ValueChecks.cpp - conditions on a kernel's integers ----------------===//
 //
-// From the use: what an op takes as lengths may not exceed what it counts, and
-// page numbers not the cache. Integers that the kernel itself computes have no
-// check: nobody but the kernel could give it.
+// Derived from the uses: lengths must not exceed the dimension that they count, and page numbers not the cache.
+// Integers that the kernel itself computes have no check, as no caller passes them.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +42,7 @@ std::optional<int64_t> ValueChecks::getArgument(Value value) {
   return argument.getArgNumber();
 }
 
-/// A number, or a dimension of an argument that is in the same class.
+/// A constant, or a dimension of an argument in the same class.
 std::optional<SizePlace> ValueChecks::findPlace(Value tensor, unsigned dim) {
   unsigned id = classes.find(tensor, dim);
   if (int64_t size = classes.getStaticSize(id); !ShapedType::isDynamic(size))
@@ -81,7 +80,7 @@ void ValueChecks::addList(Operation *op, const WordInfo &word, Value list) {
   check.limit[0] = *limit;
   if (word.shape == WordShape::PrefixSums) {
     check.kind = ValueCheck::Kind::PrefixSums;
-    // Shapes do not tell that there is one more of them than sequences.
+    // Shapes do not imply that there is one more element than sequences.
     if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getKvLengths())
       check.lengths = getArgument(sdpa.getKvLengths()).value_or(-1);
   }

@@ -1,4 +1,4 @@
-//===- ValueChecks.h - what a kernel's integers must be ---------*- C++ -*-===//
+//===- ValueChecks.h - conditions on a kernel's integers --------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,11 +14,11 @@
 
 namespace attn {
 
-/// What a memref of the function is read as stands for it.
+/// Looks through the op that reads a memref as a tensor.
 mlir::Value lookThroughRead(mlir::Value value);
 
-/// Which integers the ops of a function index memory with: lengths, prefix sums, block tables and positions that are
-/// arguments, and their limits in terms of sizes that the caller gives.
+/// The integers with which the ops of a function index memory: lengths, prefix sums, block tables and positions that
+/// are arguments, and their limits in terms of the caller's sizes.
 class ValueChecks {
 public:
   ValueChecks(mlir::func::FuncOp function, SizeClasses &classes);
@@ -32,7 +32,7 @@ private:
   void addLengths(mlir::Value argument, std::optional<SizePlace> limit);
   void addOp(GatherPagesOp op);
   void addOp(KvAppendOp op);
-  /// An argument that the caller passes, or no number.
+  /// The index of an argument that the caller passes, or nothing.
   static std::optional<int64_t> getArgument(mlir::Value value);
 
   mlir::func::FuncOp function;

@@ -1,8 +1,7 @@
 //===- AnalyzeMask.cpp - attn-analyze-mask --------------------------------===//
 //
-// Before: sdpa with masks spelled out in attributes. After: one mask_mod
-// region, without the conjuncts that always hold, and the key ranges that the
-// analysis of lib/Analysis finds for a tile of queries.
+// Before: sdpa with masks spelled out in attributes. After: one mask_mod region without the conjuncts that always hold,
+// and the key ranges that lib/Analysis derives for a query tile.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +20,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Yields the conjunction of `conjuncts` and erases what no longer has a use.
+/// Yields the conjunction of `conjuncts` and erases ops without uses.
 static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<Conjunct> conjuncts) {
   Block &block = region.front();
   Operation *yield = block.getTerminator();

@@ -1,9 +1,8 @@
 //===- BoundPositions.cpp - attn-bound-positions --------------------------===//
 //
-// Where the regions of attn ops read tensors, and where attn.accumulate adds.
-// Before, what docs/Semantics.md says: a position of static sizes and constants
-// that is not inside is an error, any other one that is not is clamped. After,
-// every position lies inside of its tensor, whatever lowers the region.
+// Bounds the positions at which regions of attn ops read tensors and attn.accumulate adds. Before, docs/Semantics.md
+// holds: a position of static sizes and constants that is out of bounds is an error, any other one is clamped. After,
+// every position is in bounds, whatever lowers the region.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,12 +28,12 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Stands for a size that is not known.
+/// Stands for a dynamic size.
 static constexpr int64_t kLargestSize = std::numeric_limits<int64_t>::max();
 
 namespace {
 
-/// One op of a region that reads from a tensor, or adds to one.
+/// One op of a region that reads from a tensor or adds to one.
 struct Access {
   Value tensor;
   MutableOperandRange indices;
@@ -52,8 +51,8 @@ static std::optional<Access> getAccess(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// True for an argument of a public function, or what it is read or cast as: who calls it gives the size that the
-/// problem has, and the checked entry tests that (lib/Conversion/Kernel/SizeClasses.cpp).
+/// True for an argument of a public function, possibly read or cast: the caller passes the size of the problem, and the
+/// checked entry tests it (lib/Conversion/Kernel/SizeClasses.cpp).
 static bool isGivenByCaller(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (!isa<bufferization::ToTensorOp, tensor::CastOp>(op))
@@ -64,7 +63,7 @@ static bool isGivenByCaller(Value tensor) {
   return function && function.isPublic();
 }
 
-/// A dimension of dynamic size that a position itself indexes has the size of the scores.
+/// True where a dimension of dynamic size is indexed by a plain position, and so has the size of the scores.
 static bool hasSizeOfScores(Operation *op, Value index, Value tensor, PositionSource source) {
   auto position = index.getDefiningOp<IndexOp>();
   return position && !isShifted(op, position.getKind()) &&
@@ -139,14 +138,14 @@ private:
     return diag;
   }
 
-  /// At the start of the region: one that moves to another function takes its constants with it.
+  /// Inserted at the start of the region: a region that moves to another function takes its constants along.
   Value getConstant(Operation *nested, int64_t value) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(nested->getBlock());
     return arith::ConstantIndexOp::create(b, nested->getLoc(), value);
   }
 
-  /// size - 1; in front of the op where it is not known here.
+  /// size - 1; computed before the op where the size is dynamic.
   Value getLast(Operation *nested, const Access &access, int64_t dim) {
     if (!access.getType().isDynamicDim(dim))
       return getConstant(nested, access.getType().getDimSize(dim) - 1);
@@ -159,7 +158,7 @@ private:
     return arith::SubIOp::create(b, loc, size, arith::ConstantIndexOp::create(b, loc, 1));
   }
 
-  /// What this pass makes of a dynamic size.
+  /// Matches the clamp that this pass builds for a dynamic size.
   static bool isClamped(Value index, Value tensor, int64_t dim) {
     auto positive = index.getDefiningOp<arith::MaxSIOp>();
     auto inside = positive && matchPattern(positive.getRhs(), m_Zero())
@@ -178,7 +177,7 @@ private:
 
 } // namespace
 
-/// A batch, rows or keys of which there are none: no region is evaluated.
+/// True where a batch dimension, rows or keys are empty: no region is evaluated.
 static bool hasNoPositions(Operation *op) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -200,7 +199,7 @@ LogicalResult attn::boundPositions(RewriterBase &rewriter, Operation *op, Positi
   return result;
 }
 
-/// A tile that attn-tile has made: its positions are those of an op that was bounded, plus the tile's own.
+/// True for a tile from attn-tile: its positions are those of a bounded op plus the tile's offset.
 static bool isTile(Operation *op, bool isTiled) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<SdpaOp, SdpaBackwardOp, MaskOp, ModifyOp>([](auto) { return false; })

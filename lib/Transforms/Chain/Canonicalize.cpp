@@ -1,7 +1,7 @@
 //===- Canonicalize.cpp - attn-canonicalize -------------------------------===//
 //
-// Exact rewrites that bring attn ops into one form: the scale written out,
-// transposes in the indexing maps, masks and biases without effect dropped.
+// Exact rewrites that bring attn ops into one form: an explicit scale, transposes folded into the indexing maps,
+// neutral masks and biases removed.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,7 +42,7 @@ struct MaterializeScale : public OpRewritePattern<SdpaOp> {
   }
 };
 
-/// An operand that has gone may have been the only one that knew the sizes.
+/// The removed operand may have been the only one that knew the sizes.
 void keepAlignment(Operation *op) {
   if (isa<SdpaOp, MaskOp>(op))
     spellOutAlignment(op);
@@ -79,7 +79,7 @@ struct FoldTranspose : public RewritePattern {
   }
 };
 
-/// A mask that is true everywhere and a bias that is zero everywhere change nothing.
+/// A mask that is true everywhere and a bias that is zero everywhere have no effect.
 template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -97,7 +97,7 @@ template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> 
         op.getMaskMutable().clear();
       if (dropBias)
         op.getBiasMutable().clear();
-      // Default maps follow from the operands that are left; explicit ones are kept in step.
+      // Default maps follow from the remaining operands; explicit ones are updated.
       if (getExplicitMaps(op))
         op.setMapsAttr(rewriter.getAffineMapArrayAttr(kept));
       keepAlignment(op);
@@ -106,7 +106,7 @@ template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> 
   }
 };
 
-/// attn.mask with nothing to do is its input.
+/// An attn.mask without effect is its input.
 struct FoldEmptyMask : public OpRewritePattern<MaskOp> {
   using OpRewritePattern::OpRewritePattern;
 

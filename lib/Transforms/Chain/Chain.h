@@ -11,28 +11,28 @@
 
 namespace attn {
 
-/// What the walk from softmax back to the product has collected.
+/// The ops that the walk from softmax back to the product has collected.
 struct Chain {
   ScoresOp scores;
   SoftmaxOp softmax;
   DropoutOp dropout;
   llvm::SmallVector<ScaleOp> scales;
-  mlir::Value query, key; // what the scales of Q and K read, where these have some
-  double factor = 1;      // of all scales that are constant
+  mlir::Value query, key; // the inputs of the scales of Q and K, if any
+  double factor = 1;      // product of all constant scales
   ModifyOp modify;
   SoftcapOp softcap;
-  MaskOp biasSource, maskSource; // the ops that hold the one bias, the one boolean mask
+  MaskOp biasSource, maskSource; // the ops with the only bias and the only boolean mask
   llvm::SmallVector<MaskOp> predicates;
-  mlir::Value queryLengths; // of the softmax, where a mask has them too
+  mlir::Value queryLengths; // of the softmax, where a mask has the same
 };
 
-/// The chain that ends in `apply`; nothing, and why in `reason`, where none can be one sdpa.
+/// The chain that ends in `apply`; nothing, with a `reason`, where no chain can become an sdpa.
 std::optional<Chain> matchChain(ApplyOp apply, std::string &reason);
 
 /// Operands of the sdpa that need not dominate the softmax.
 llvm::SmallVector<mlir::Value> getLateOperands(const Chain &chain, ApplyOp apply);
 
-/// The dimension of the keys in what a chain reads as its weights; none where no chain reads it.
+/// The key dimension of the weights that a chain reads; none where no chain reads them.
 std::optional<unsigned> findKeyDim(mlir::Value weights);
 
 } // namespace attn

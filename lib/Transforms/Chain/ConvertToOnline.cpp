@@ -1,8 +1,7 @@
 //===- ConvertToOnline.cpp - attn-convert-to-online -----------------------===//
 //
-// sdpa on tensors → init_state, online_step over all keys, finalize. Before:
-// masks are one predicate, a schedule is chosen. After: no sdpa is left; the
-// step carries the schedule and the key ranges.
+// sdpa on tensors → init_state, online_step over all keys, finalize. Before: masks are one predicate, and sdpa has a
+// schedule. After: no sdpa is left; the step has the schedule and the key ranges.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

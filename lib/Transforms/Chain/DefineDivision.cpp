@@ -1,8 +1,7 @@
 //===- DefineDivision.cpp - attn-define-division --------------------------===//
 //
-// Integer division in the regions of attn ops: before, what docs/Semantics.md
-// says, x / 0 = 0, x mod 0 = 0, the smallest number / -1 is itself. After, by
-// divisors that are neither 0 nor -1, as MLIR and processors want them.
+// Integer division in the regions of attn ops. Before, it is defined as in docs/Semantics.md: x / 0 = 0, x mod 0 = 0,
+// and the least integer / -1 is itself. After, divisors are neither 0 nor -1, as MLIR and processors require.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +26,7 @@ using namespace attn;
 /// y + 1 is 0 or 1, unsigned, exactly where y is -1 or 0.
 static constexpr int64_t kNumSpecialDivisors = 2;
 
-/// select(y + 1 <u 2, 1, y), which this pass builds.
+/// The select(y + 1 <u 2, 1, y) that this pass builds.
 static bool isReplaced(Value divisor) {
   auto choice = divisor.getDefiningOp<arith::SelectOp>();
   auto test = choice ? choice.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
@@ -61,7 +60,7 @@ struct IntegerBuilder {
   Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, loc, condition, x, y); }
 };
 
-/// floordivsi, remsi and remui in a region of an attn op; C10 takes other divisions by known divisors only.
+/// floordivsi, remsi and remui in a region of an attn op; by C10, other divisions have constant divisors.
 template <typename OpTy> struct DefineDivision : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   static constexpr bool isSigned = !std::is_same_v<OpTy, arith::RemUIOp>;
@@ -73,7 +72,7 @@ template <typename OpTy> struct DefineDivision : public OpRewritePattern<OpTy> {
     Value x = op.getLhs(), y = op.getRhs();
     IntegerBuilder ib{rewriter, op.getLoc(), op.getType()};
     if (ib.type.isInteger(1)) {
-      // The only divisors are 0 and the number that is 1 and -1.
+      // The only divisors are 0 and 1, which is also -1.
       rewriter.replaceOp(op, isQuotient ? arith::AndIOp::create(rewriter, ib.loc, x, y).getResult() : ib.constant(0));
       return success();
     }
@@ -89,7 +88,7 @@ template <typename OpTy> struct DefineDivision : public OpRewritePattern<OpTy> {
       rewriter.modifyOpInPlace(op, [&] { op.getRhsMutable().assign(divisor); });
       return success();
     }
-    // By 0 and -1 the quotient is x y, and the remainder that by 1.
+    // For divisors 0 and -1 the quotient is x y, and the remainder is that of divisor 1.
     Value next = arith::AddIOp::create(rewriter, ib.loc, y, ib.constant(1));
     Value isSpecial = ib.compare(arith::CmpIPredicate::ult, next, ib.constant(kNumSpecialDivisors));
     Value divisor = ib.select(isSpecial, ib.constant(1), y);

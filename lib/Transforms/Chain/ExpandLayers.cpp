@@ -1,8 +1,7 @@
 //===- ExpandLayers.cpp - attn-expand-layers ------------------------------===//
 //
-// Before: attn.multi_head, and attn.scores with projections. After: the same on
-// tensors as linalg products around attn.sdpa and plain attn.scores. Heads are
-// views of the projections' columns; nothing is transposed or copied.
+// Before: attn.multi_head, and attn.scores with projections. After: linalg products around attn.sdpa and plain
+// attn.scores on tensors. Heads are views of the projections' columns; nothing is transposed or copied.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,14 +24,15 @@ using namespace attn;
 
 static RankedTensorType getTensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// An empty tensor with the sizes of `like`, but `size` for dimension `dim`.
+/// An empty tensor with the sizes of `like`, except `size` in dimension `dim`.
 static Value createEmpty(OpBuilder &b, Location loc, Value like, unsigned dim, int64_t size, Type elementType) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, like);
   sizes[dim] = b.getIndexAttr(size);
   return tensor::EmptyOp::create(b, loc, sizes, elementType);
 }
 
-/// out[…, f, …] = sum_e input[…, e, …] * weight[e, f], with e and f at `dim`, accumulated wide and rounded once.
+/// out[…, f, …] = sum_e input[…, e, …] * weight[e, f], with e and f in dimension `dim`; accumulated wide and rounded
+/// once.
 static Value project(OpBuilder &b, Location loc, Value input, Value weight, unsigned dim, Value output) {
   Type elementType = getTensorType(output).getElementType(), type = getAccumulationType(elementType);
   unsigned rank = getTensorType(input).getRank();
@@ -78,7 +78,7 @@ public:
     Value query = createHeads(op.getWQ(), heads), key = createHeads(op.getWK(), kvHeads),
           value = createHeads(op.getWV(), kvHeads);
 
-    // The output of the heads, (B, S, heads, Dv): concatenated it is a view as well.
+    // The output of the heads, (B, S, heads, Dv): their concatenation is a view of it.
     SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, query);
     sizes[3] = b.getIndexAttr(getTensorType(value).getDimSize(3));
     Value empty = tensor::EmptyOp::create(b, loc, sizes, getTensorType(op.getX()).getElementType());
@@ -119,7 +119,7 @@ private:
     for (const WordInfo &word : getWords())
       if (Attribute attribute = word.isAttribute() ? op->getAttr(word.name) : Attribute())
         sdpa->setAttr(word.name, attribute);
-    // There are as many queries as keys: every alignment is the same one.
+    // Queries and keys are equally many, so all alignments agree.
     spellOutAlignment(sdpa);
     return sdpa.getResult(0);
   }
@@ -129,7 +129,7 @@ private:
   MultiHeadOp op;
 };
 
-/// The position of the head size among an operand's dimensions.
+/// The dimension of the head size in an operand.
 unsigned getHeadSizePosition(ScoresOp op, AffineMap map) {
   AffineExpr headSize = getAffineDimExpr(getNumBatchDims(op) + 2, op.getContext());
   return llvm::find(map.getResults(), headSize) - map.getResults().begin();
@@ -143,7 +143,7 @@ Value projectRows(RewriterBase &b, ScoresOp op, Value rows, AffineMap map, Value
   return project(b, op.getLoc(), rows, weight, dim, output);
 }
 
-/// general: q^T W k is a dot product with q^T W; additive: W_q q and W_k k are rows of their own.
+/// general: q^T W k is a dot product with q^T W; additive: W_q q and W_k k become the rows.
 void expandScores(RewriterBase &b, ScoresOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<Value> weights(op.getWeights());

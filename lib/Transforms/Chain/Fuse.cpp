@@ -1,8 +1,8 @@
 //===- Fuse.cpp - attn-fuse -----------------------------------------------===//
 //
-// Matches the textbook chain backwards from attn.apply and replaces it by one
-// attn.sdpa. Before: scores, scale, softcap, mask, softmax, apply on tensors.
-// After: one sdpa, or the chain untouched and a missed remark with the reason.
+// Matches the textbook chain backwards from attn.apply and replaces it by one attn.sdpa. Before: scores, scale,
+// softcap, mask, softmax, apply on tensors. After: one sdpa, or the unchanged chain and a missed remark with the
+// reason.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,8 +24,8 @@ using namespace attn;
 
 namespace {
 
-/// Maps of the chain's ops put into the domain (batch…, query, key, head, value) of sdpa. Positions after the batch
-/// dimensions are given by name.
+/// Rewrites a map of a chain's op over the domain (batch…, query, key, head, value) of sdpa. Dimensions after those of
+/// the batch are identified by name.
 AffineMap toSdpaDomain(Operation *op, AffineMap map) {
   unsigned numBatch = getNumBatchDims(op);
   SmallVector<AffineExpr> dims;
@@ -36,7 +36,7 @@ AffineMap toSdpaDomain(Operation *op, AffineMap map) {
   return map.replaceDimsAndSymbols(dims, {}, numBatch + 4, 0);
 }
 
-/// Erases the ops of a chain from its dead end back to `op`.
+/// Erases the unused ops of a chain back to `op`.
 void eraseBackwards(RewriterBase &rewriter, Operation *op) {
   for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
     eraseBackwards(rewriter, user);
@@ -58,7 +58,7 @@ Value multiplyScales(RewriterBase &rewriter, Location loc, const Chain &chain) {
   return product;
 }
 
-/// In the order of the shaped operands of sdpa.
+/// The maps in the order of the shaped operands of sdpa.
 SmallVector<AffineMap> collectMaps(const Chain &chain, ApplyOp apply) {
   SmallVector<AffineMap> maps;
   auto add = [&](Operation *op, unsigned i) { maps.push_back(toSdpaDomain(op, getMaps(op)[i])); };
@@ -75,8 +75,8 @@ SmallVector<AffineMap> collectMaps(const Chain &chain, ApplyOp apply) {
   return maps;
 }
 
-/// The op before which the sdpa is built: the first one that reads its log-sum-exp, or apply. Fails if an operand
-/// cannot be made before that op.
+/// The op before which the sdpa is built: the first reader of its log-sum-exp, or apply. Fails if an operand cannot be
+/// defined before that op.
 FailureOr<Operation *> findPlace(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
   Operation *place = apply;
   if (!chain.softmax.getLse())
@@ -118,8 +118,8 @@ SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
   return sdpa;
 }
 
-/// A single spelled-out mask stays spelled out; several become one region. So does one with origins, which those of
-/// attn.sdpa are not: attn.modify and attn.dropout know nothing of them.
+/// A single spelled-out mask stays spelled out; several become one region. So does a mask with origins, which differ
+/// from those of attn.sdpa: attn.modify and attn.dropout do not use them.
 void movePredicates(RewriterBase &rewriter, const Chain &chain, SdpaOp sdpa) {
   if (chain.predicates.size() == 1 && MaskOp(chain.predicates[0]).getMaskMod().empty() &&
       !hasOrigins(chain.predicates[0])) {
@@ -144,7 +144,7 @@ void movePredicates(RewriterBase &rewriter, const Chain &chain, SdpaOp sdpa) {
   }
 }
 
-/// The maps of the default layout are left out, as a reader would.
+/// Removes maps that equal the default layout.
 void dropDefaultMaps(SdpaOp sdpa) {
   ArrayAttr explicitMaps = sdpa.getMapsAttr();
   unsigned numDims = cast<AffineMapAttr>(explicitMaps[0]).getValue().getNumDims();
@@ -157,7 +157,7 @@ void replaceChain(RewriterBase &rewriter, Chain &chain, ApplyOp apply, SdpaOp sd
   rewriter.replaceOp(apply, sdpa->getResult(0));
   if (chain.softmax.getLse())
     rewriter.replaceAllUsesWith(chain.softmax->getResult(1), sdpa->getResult(1));
-  // No other op reads the steps between the products, and the region of one of them has moved.
+  // The ops between the products have no other uses, and the region of one of them has moved.
   eraseBackwards(rewriter, chain.scores);
 }
 
@@ -213,7 +213,7 @@ struct FusePass : public attn::impl::FusePassBase<FusePass> {
       if (failed(fuseChain(rewriter, apply, &reason)))
         emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: " + reason;
     }
-    // Ops left of the chain are pure and unused.
+    // The remaining ops of the chain are pure and unused.
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };

@@ -1,8 +1,7 @@
 //===- FuseElementwise.cpp - attn-fuse-elementwise ------------------------===//
 //
-// Before: elementwise linalg ops one after the other, on tensors. After: one op for
-// each result that something else uses, of at most kMaxOps scalar ops. For a CPU:
-// one for each chain of results that have no other use.
+// Before: a sequence of elementwise linalg ops on tensors. After: one op for each result that another op uses, with at
+// most kMaxOps scalar ops. For a CPU: one op for each chain of results without other uses.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +21,7 @@ namespace attn {
 
 using namespace mlir;
 
-/// How many scalar ops one op may have: what they need is in registers, and each step of a fusion copies all of them.
+/// Most scalar ops in one op: their operands have to fit in registers, and each fusion copies all of them.
 static constexpr size_t kMaxOps = 64;
 
 static bool isSmall(linalg::GenericOp producer, linalg::GenericOp consumer) {
@@ -34,7 +33,7 @@ static unsigned getWidth(Value value) {
   return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
 }
 
-/// True for what attn-lower-elementwise-to-vector makes vectors of, if a boolean result is inside of an op.
+/// True for ops that attn-lower-elementwise-to-vector vectorizes, given that boolean results stay inside of an op.
 static bool isChainOp(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || !linalgOp.hasPureTensorSemantics() || op->getNumResults() != 1 || linalgOp.getNumLoops() == 0 ||
@@ -53,21 +52,21 @@ static bool isChainOp(Operation *op) {
                       [&](AffineMap map) { return llvm::all_of(map.getResults(), isDimOrConstant); });
 }
 
-/// True where the vectors of `op` hold what `producer` computes.
+/// True where the vectors of `op` have the lanes of `producer`.
 static bool hasLanesOf(linalg::GenericOp op, linalg::GenericOp producer) {
   constexpr unsigned kFloatWidth = 32; // of a lane, unless the op has wider operands
   unsigned width = getWidth(op->getResult(0));
   return width > 1 && getWidth(producer->getResult(0)) <= std::max(width, kFloatWidth);
 }
 
-/// True where the function's end uses the result that a destination becomes: it is written in place.
+/// True where the terminator uses the result tied to a destination: it is written in place.
 static bool isReturned(linalg::GenericOp op, OpOperand &init) {
   return llvm::any_of(op.getTiedOpResult(&init).getUsers(),
                       [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
 }
 
 namespace {
-/// What an op reads of its destination becomes an input: fusion takes inputs alone.
+/// Turns a destination that an op reads into an input: only inputs are fused.
 struct ReadDestinationAsInput : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -99,7 +98,7 @@ struct ReadDestinationAsInput : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// Named elementwise ops become generic ones beside others, which are fused.
+/// Turns named elementwise ops into generic ones if there are others to fuse them with.
 struct GeneralizeElementwise : OpInterfaceRewritePattern<linalg::LinalgOp> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
@@ -112,7 +111,7 @@ struct GeneralizeElementwise : OpInterfaceRewritePattern<linalg::LinalgOp> {
   }
 };
 
-/// Fuses an op into the only one that reads its result, at the same indices: what is computed is computed once.
+/// Fuses an op into the only reader of its result, at the same indices, so that nothing is computed twice.
 struct FuseChain : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -155,7 +154,7 @@ struct FuseElementwisePass : public attn::impl::FuseElementwisePassBase<FuseElem
       });
     }
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
-    if (!chains) // they drop copies, of which some are into the destination of a result
+    if (!chains) // they remove copies, some of which write the destination of a result
       linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

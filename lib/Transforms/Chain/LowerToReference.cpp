@@ -1,7 +1,6 @@
 //===- LowerToReference.cpp - attn-lower-to-reference ---------------------===//
 //
-// Decomposes every attn op on tensors into linalg, until none is left. The
-// scores are materialised and nothing is skipped.
+// Decomposes every attn op on tensors into linalg, until none is left. Scores are materialised and no tile is skipped.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +22,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The kind of a tile, row by row and key by key: 0 where none is kept, otherwise 1, and 2 where all are.
+/// The kind of a tile, evaluated for each row and key: 0 if no key is kept, 2 if all are, otherwise 1.
 static Value decomposeClassifyTile(OpBuilder &builder, ClassifyTileOp op) {
   Location loc = op.getLoc();
   auto flag = [&](OpBuilder &b, bool value) { return arith::ConstantIntOp::create(b, loc, value, 1).getResult(); };
@@ -41,7 +40,7 @@ static Value decomposeClassifyTile(OpBuilder &builder, ClassifyTileOp op) {
       Value keep = inlineRegion(inner, op.getMaskMod(), {}, [&](IndexOp index) -> Value {
                      if (index.getKind() == IndexKind::Query)
                        return row;
-                     // A tile holds one batch index and head, whose offsets the region has.
+                     // A tile has one batch index and head, whose offsets are in the region.
                      return index.getKind() == IndexKind::Key ? key : arith::ConstantIndexOp::create(inner, loc, 0);
                    }).front();
       return SmallVector<Value>{arith::OrIOp::create(inner, loc, kinds[0], keep),
@@ -56,7 +55,7 @@ static Value decomposeClassifyTile(OpBuilder &builder, ClassifyTileOp op) {
   return arith::SelectOp::create(builder, loc, rows.getResult(0), kind, zero);
 }
 
-/// The rows of a tile that attn-tile made: those at (batch, head, first_key), in the type of the tile.
+/// The rows of a tile from attn-tile: those from (batch, head, first_key), in the type of the tile.
 static FailureOr<Value> decomposeTileOfPages(OpBuilder &builder, GatherPagesOp op) {
   auto type = dyn_cast<RankedTensorType>(op.getOutput().getType());
   int64_t page = op.getPageSize();
@@ -94,7 +93,7 @@ static FailureOr<Value> decomposeTileOfPages(OpBuilder &builder, GatherPagesOp o
       .getResult(0);
 }
 
-/// A formula widens each element that it reads: no tensor has to lie in memory in a wider type for it.
+/// A formula widens each element that it reads, so no tensor has to be in memory in a wider type.
 static void readNarrowInputs(Operation *op) {
   auto isOutput = [&](OpOperand &use) {
     auto dps = dyn_cast<DestinationStyleOpInterface>(op);
@@ -133,7 +132,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       return signalPassFailure();
     }
     if (!chainOnly) {
-      // What is prefetched or packed for an instruction is no part of the formulas.
+      // Prefetches, and operands packed for an instruction, are not part of the formulas.
       getOperation().walk([](PrefetchOp op) { op.erase(); });
       getOperation().walk([](OnlineStepOp op) { op.getQueryBytesMutable().clear(); });
       getOperation().walk([](BackwardStepOp op) { op.getTransposedMutable().clear(); });
@@ -185,19 +184,19 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
   }
 
-  /// A user's own, over any dimension: no step of attention.
+  /// A user's softmax, over any dimension: not a step of attention.
   void expandSoftmax() {
     SmallVector<linalg::SoftmaxOp> ops;
     getOperation().walk([&](linalg::SoftmaxOp op) { ops.push_back(op); });
     for (linalg::SoftmaxOp op : ops) {
       IRRewriter rewriter(op);
-      // Cannot fail on tensors; on memrefs it is for others.
+      // Cannot fail on tensors; other passes lower it on memrefs.
       if (FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter); succeeded(values))
         rewriter.replaceOp(op, *values);
     }
   }
 
-  /// Kernels read pages through the view, the whole of it; what is cut out of a tile of it lies in memory already.
+  /// Kernels read pages through the whole view; a slice of a gathered tile is in memory already.
   bool readsPages(Operation *user) {
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user)) {
       auto gather = slice.getSource().getDefiningOp<GatherPagesOp>();
@@ -208,10 +207,10 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       return !gpu && hasBackwardKernel(user);
     return isa<SdpaOp, OnlineStepOp, PackOp>(user);
   }
-  /// All others want rows that lie one after another.
+  /// All other readers need contiguous rows.
   bool readsDenseRows(Operation *user) { return !isa<tensor::DimOp>(user) && !readsPages(user); }
 
-  /// A view that both read becomes two.
+  /// Splits a view with both kinds of readers into two.
   void splitGathers() {
     SmallVector<GatherPagesOp> gathers;
     getOperation().walk([&](GatherPagesOp op) { gathers.push_back(op); });
@@ -226,14 +225,14 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
   }
 
-  /// sdpa, what the later phases of the flash path have made of it, and whatever is on memrefs already.
+  /// True for sdpa, the ops that later phases of the flash path have made of it, and everything on memrefs.
   bool belongsToFlashPath(Operation *op) {
     if (isa<PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
       return true;
-    if (isa<SdpaOp>(op)) // without columns of V, all that a kernel has is lse
+    if (isa<SdpaOp>(op)) // without columns of V, a kernel computes only lse
       return getStaticSize(op, DimKind::ValueSize) != 0;
     if (isa<SdpaBackwardOp>(op))
-      return gpu || hasBackwardKernel(op); // attn-select-schedule says what a GPU has no kernel for
+      return gpu || hasBackwardKernel(op); // attn-select-schedule reports ops without a GPU kernel
     if (auto step = dyn_cast<BackwardStepOp>(op))
       return step.getSchedule().has_value();
     if (isa<RowDeltaOp>(op))
@@ -246,14 +245,14 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     auto function = op->getParentOfType<FunctionOpInterface>();
     if (!isa<InitStateOp, FinalizeOp>(op) || !function)
       return false;
-    // A tile without keys has no step; that its function was here before is noted on it.
+    // A tile without keys has no step; an attribute marks its function as one of this path.
     WalkResult result = function.walk(
         [](OnlineStepOp step) { return step.getSchedule() ? WalkResult::interrupt() : WalkResult::advance(); });
     return result.wasInterrupted() || function->hasAttr(kPathAttr);
   }
 
-  /// What runs materialised does not do so silently. A state is no score matrix: what works on states of whole tensors
-  /// is elementwise, and linalg is what it ought to be.
+  /// Reports ops that run materialised. A state is not a score matrix: ops on states of whole tensors are elementwise,
+  /// and linalg is their proper form.
   LogicalResult reportFallback(ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
       if (isa<InitStateOp, MergeStatesOp, FinalizeOp, GatherPagesOp>(op))

@@ -1,7 +1,7 @@
 //===- MatchChain.cpp - the textbook chain, backwards from attn.apply -----===//
 //
-// Which ops are one chain, and whether attn.sdpa computes the same: the order of the
-// steps, other uses of intermediates, types, layouts.
+// Which ops form a chain, and whether attn.sdpa computes the same: the order of the steps, other uses of intermediates,
+// types, layouts.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,10 +19,10 @@ using namespace attn;
 
 namespace {
 
-/// The steps of the formula in their order; a chain may skip steps, not reorder them.
+/// The steps of the formula in order; a chain may skip steps, but not reorder them.
 enum class Step { Product, Scale, Modify, Softcap, Bias, Mask };
 
-/// Finds the chain of one apply, or says why there is none.
+/// Finds the chain of one apply, or the reason why there is none.
 class ChainMatcher {
 public:
   explicit ChainMatcher(ApplyOp apply) : apply(apply) {}
@@ -41,12 +41,12 @@ private:
     return failure();
   }
 
-  /// The producer of an intermediate, which no other op may read.
+  /// The producer of an intermediate without other readers.
   template <typename OpTy> OpTy getProducer(Value value) {
     return value.hasOneUse() ? value.getDefiningOp<OpTy>() : OpTy();
   }
 
-  /// Intermediates must lie in the order of the domain (batch…, query, key), so that steps agree on what they index.
+  /// Intermediates must have the order of the domain (batch…, query, key), so that all steps index alike.
   static bool isIdentity(AffineMap map) {
     for (auto [i, expr] : llvm::enumerate(map.getResults()))
       if (expr != getAffineDimExpr(i, map.getContext()))
@@ -142,7 +142,7 @@ private:
     return success();
   }
 
-  /// Q, K and V, which the fused op reads itself.
+  /// Q, K and V, the operands of the fused op.
   LogicalResult matchOperands(Chain &chain) {
     if (getNumBatchDims(chain.scores) != getNumBatchDims(apply))
       return fail("attn.scores and attn.apply have different numbers of batch dimensions");
@@ -178,7 +178,7 @@ private:
                               type, accumulation));
   }
 
-  /// V, the output and the seed may come from behind the softmax, but not from its log-sum-exp: one sdpa gives both.
+  /// V, the output and the seed may be computed after the softmax, but not from its log-sum-exp: one sdpa returns both.
   LogicalResult checkLse(const Chain &chain) {
     Operation *softmax = chain.softmax;
     BackwardSliceOptions options;
@@ -195,7 +195,7 @@ private:
     return success();
   }
 
-  /// A scale on Q or K before the product commutes with it: looks through the op and collects its factor.
+  /// A scale on Q or K before the product commutes with it: looks through the op and records its factor.
   static Value lookThroughScale(Value input, SmallVectorImpl<ScaleOp> &scales) {
     auto scale = input.getDefiningOp<ScaleOp>();
     if (!scale || !input.hasOneUse())

@@ -1,10 +1,9 @@
 //===- MemrefToTensor.cpp - attn-memref-to-tensor -------------------------===//
 //
-// Before: attn ops on memrefs, as users of bufferised pipelines write them. After:
-// the same on tensors, each read before its op and written behind it, so that memory
-// holds at each other op what it held. Between two ops of one block the tensor itself
-// goes on, as long as nothing else is written: so no step of a chain moves over a
-// write that bufferisation, to which the buffers are told apart, could not see.
+// Before: attn ops on memrefs, as in bufferised pipelines. After: the same ops on tensors. Each tensor is read before
+// its op and written after it, so that other ops see the same memory. Between two attn ops of a block, the tensor
+// itself is used if there is no other write in between. So no op of a chain moves across a write that bufferisation,
+// which assumes buffers are distinct, could not see.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +28,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Ops of tiles are on memrefs where bufferisation has brought them there.
+/// Ops of tiles are on memrefs only after bufferisation.
 static bool isOnMemrefs(Operation *op) {
   if (!isOfDialect<AttnDialect>(op) ||
       isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp>(op))
@@ -38,7 +37,7 @@ static bool isOnMemrefs(Operation *op) {
   return dps && dps.hasPureBufferSemantics();
 }
 
-/// Of what a memref is a view.
+/// The memref at the root of a view.
 static Value getRoot(Value memref) {
   while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
     if (!isa<MemRefType>(view.getViewSource().getType()))
@@ -52,7 +51,7 @@ static bool isAllocation(Value root) {
   return isa_and_nonnull<memref::AllocOp, memref::AllocaOp>(root.getDefiningOp());
 }
 
-/// Arguments of a function do not overlap, as those of its entry in C.
+/// Arguments of a function do not overlap, as for its C entry.
 static bool isArgument(Value root) {
   auto argument = dyn_cast<BlockArgument>(root);
   return argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp()) &&
@@ -72,7 +71,7 @@ static bool mayWrite(Operation *op) {
   });
 }
 
-/// Kernels read the innermost dimension of their operands in vectors.
+/// Kernels read the innermost dimension of their operands as vectors.
 static bool isContiguous(MemRefType type) {
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -82,7 +81,7 @@ static bool isContiguous(MemRefType type) {
 
 namespace {
 
-/// The ops of one block.
+/// Converts the ops of one block.
 class BlockConverter {
 public:
   explicit BlockConverter(MLIRContext *context) : rewriter(context) {}
@@ -100,13 +99,13 @@ public:
   }
 
 private:
-  /// A tensor that a memref holds.
+  /// The tensor value of a memref.
   struct Content {
     Value tensor;
-    bool isResult = false; ///< of an attn op, not of a read
+    bool isResult = false; ///< true for an attn op, false for a read
   };
 
-  /// What `memref` holds at the insertion point.
+  /// The contents of `memref` at the insertion point.
   Value read(Value memref) {
     Content &content = contents[memref];
     if (content.tensor)
@@ -181,13 +180,13 @@ private:
 
 } // namespace
 
-/// True where a tensor only says where a result goes that overwrites all of it.
+/// True where a tensor is only the destination of a result that overwrites all of it.
 static bool isDestination(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
   return dps && isStructuredOp(dps) && dps.isDpsInit(&use) && !readsInit(use);
 }
 
-/// An allocation that is only written: its writes go, and what was computed in it is computed in an empty tensor.
+/// Removes the writes to an allocation that is never read, and computes their values in an empty tensor.
 static void dropUnreadAllocation(Operation *allocation) {
   Value memref = allocation->getResult(0);
   for (Operation *user : memref.getUsers()) {
@@ -240,7 +239,7 @@ LogicalResult attn::convertMemrefsToTensors(Operation *root) {
 namespace {
 struct MemrefToTensorPass : public attn::impl::MemrefToTensorPassBase<MemrefToTensorPass> {
   void runOnOperation() override {
-    // A kernel that an earlier run has described and bufferised stays.
+    // A kernel that an earlier run has described and bufferised stays as it is.
     if (!getOperation()->hasAttr(kArgumentsAttr) && failed(convertMemrefsToTensors(getOperation())))
       signalPassFailure();
   }

@@ -1,8 +1,7 @@
 //===- RaiseSoftmax.cpp - linalg.softmax of a chain to attn.softmax -------===//
 //
-// Before: linalg.softmax between ops of a chain and attn.apply. After, if it is over
-// the keys: attn.softmax, which attn-fuse takes. The two differ for a row of -inf,
-// which keeps no key: linalg.softmax gives NaN, attn.softmax zeros.
+// Before: linalg.softmax between ops of a chain and attn.apply. After: attn.softmax, which attn-fuse matches, if it is
+// over the keys. The two differ for a row of -inf, which keeps no key: linalg.softmax gives NaN, attn.softmax zeros.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +15,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Where an op of a chain reads weights: a map from (batch…, query, key).
+/// The map from (batch…, query, key) by which an op of a chain reads weights.
 static AffineMap getWeightsMap(OpOperand &use) {
   Operation *user = use.getOwner();
   if (use.getOperandNumber() != 0 || !isa<ApplyOp, DropoutOp>(user))

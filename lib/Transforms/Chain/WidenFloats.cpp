@@ -1,9 +1,7 @@
 //===- WidenFloats.cpp - attn-widen-floats --------------------------------===//
 //
-// Before: kernels on tensors, with attn ops, loops and whatever a user wrote
-// around them. After: the same with every float that is computed in f64; what is
-// only moved stays as it is, and is widened where it is read. A rounding that
-// the user wrote stays one.
+// Before: kernels on tensors, with attn ops, loops and other user code. After: every computed float is f64. Floats that
+// are only moved keep their type and are widened where they are read. Explicit roundings of the user stay.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +32,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Floats, and tensors of them, that f64 holds exactly. K and V of 8 bits are quantised: they stay what they are.
+/// Floats, and tensors of them, that f64 represents exactly. Quantised K and V of 8 bits keep their type.
 static bool isNarrow(Type type) {
   Type element = isa<RankedTensorType>(type) ? getElementTypeOrSelf(type) : type;
   return element.isF32() || element.isF16() || element.isBF16();
@@ -47,15 +45,15 @@ static Type widenType(Type type) {
 }
 
 namespace {
-/// What becomes of an op.
+/// How an op is widened.
 enum class Kind {
   Computes, ///< in f64
-  Moves,    ///< the elements of its operands: in f64 where one of them is
-  Stays,    ///< with its operands and results, as its types are a part of what it means, or are not known here
+  Moves,    ///< moves elements of its operands: in f64 if one of them is
+  Stays,    ///< keeps its types, as they are part of its meaning or unknown here
 };
 } // namespace
 
-/// True for what upstream's or our own dialects define for floats of every type.
+/// True for ops that upstream's or our own dialects define on floats of every type.
 static bool isGeneric(Operation *op) {
   return isOfDialect<arith::ArithDialect, math::MathDialect, linalg::LinalgDialect, tensor::TensorDialect,
                      scf::SCFDialect, cf::ControlFlowDialect, AttnDialect>(op) ||
@@ -63,7 +61,7 @@ static bool isGeneric(Operation *op) {
 }
 
 static Kind getKind(Operation *op) {
-  // A rounding, or the bits of a type.
+  // An explicit rounding, or a bitcast.
   if (!isGeneric(op) || isa<arith::TruncFOp, arith::BitcastOp, tensor::BitcastOp>(op))
     return Kind::Stays;
   auto isTensorOrScalar = [](Type type) { return !isa<BaseMemRefType, VectorType, UnrankedTensorType>(type); };
@@ -78,7 +76,7 @@ static Kind getKind(Operation *op) {
              : Kind::Computes;
 }
 
-/// A linalg.generic widens each element that it reads; a size is that of any type.
+/// A linalg.generic widens each element that it reads; sizes do not depend on the type.
 static bool takesAnyType(OpOperand &use) {
   auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
   return (generic && generic.isDpsInput(&use)) || isa<tensor::DimOp, tensor::RankOp>(use.getOwner());
@@ -91,7 +89,8 @@ static bool isKvScale(OpOperand &use) {
 }
 
 namespace {
-/// Widens one function: which values stay narrow; then the types of the others; then casts where the two meet.
+/// Widens one function: finds the values that stay narrow, sets the types of the others, and inserts casts where the
+/// two meet.
 class Widener {
 public:
   Widener(func::FuncOp function, bool outputs) : function(function), outputs(outputs), b(function.getContext()) {}
@@ -109,7 +108,7 @@ public:
   }
 
 private:
-  /// Named ops have a body that says what they compute.
+  /// The body of a generalised op states its computation.
   void generalize() {
     SmallVector<linalg::LinalgOp> named;
     function.walk([&](linalg::LinalgOp op) {
@@ -118,12 +117,12 @@ private:
     });
     for (linalg::LinalgOp op : named) {
       IRRewriter rewriter(op);
-      // What has no general form is one that no pass lowers to loops.
+      // An op without a general form is not lowered to loops by any pass.
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
   }
 
-  /// Arguments that hold results, with what they held before, are as wide as the results.
+  /// Destination arguments, and their previous contents, are as wide as the results.
   void findDestinations() {
     function.walk([&](func::ReturnOp op) {
       SmallVector<Value> &destinations = returns.emplace_back(op, SmallVector<Value>()).second;
@@ -137,7 +136,7 @@ private:
     for (auto [i, entry] : llvm::enumerate(entries.getAsRange<DictionaryAttr>())) {
       NamedAttrList named(entry);
       Type type = entry.getAs<TypeAttr>("type").getValue();
-      // A buffer of the caller holds what it holds.
+      // A caller's buffer keeps its type.
       bool isBuffer = i < function.getNumArguments() && isa<BaseMemRefType>(function.getArgument(i).getType());
       if (entry.getAs<BoolAttr>("output").getValue() && isNarrow(type) && !isBuffer) {
         named.set("type", TypeAttr::get(widenType(type)));
@@ -151,8 +150,7 @@ private:
 
   bool isWide(Value value) const { return !isNarrow(value.getType()) || wide.contains(value); }
 
-  /// Walks in the order of the text, in which a value comes before its uses but for those of unusual control flow,
-  /// where f64 is as right.
+  /// Walks in textual order: values precede their uses except in unusual control flow, where f64 is correct too.
   void collect() {
     for (BlockArgument argument : function.getArguments())
       if (widenedArguments.contains(argument))
@@ -179,7 +177,7 @@ private:
     });
   }
 
-  /// True where an operand that is moved has been widened.
+  /// True where a moved operand has been widened.
   bool movesWide(Operation *op) const {
     return llvm::any_of(op->getOperands(),
                         [&](Value operand) { return isNarrow(operand.getType()) && wide.contains(operand); });
@@ -193,7 +191,7 @@ private:
         wide.insert(argument);
   }
 
-  /// Arithmetic in another type is said: the numbers are then not those of f64.
+  /// Reports arithmetic in another type, whose results then differ from f64.
   static void report(Operation *op) {
     bool isMemory = isOfDialect<bufferization::BufferizationDialect, memref::MemRefDialect>(op);
     bool isExact = isa<arith::TruncFOp, arith::ConstantOp, tensor::CastOp, tensor::ReshapeOp>(op) ||
@@ -244,7 +242,8 @@ private:
 
   void castOperands(Operation *op) {
     Kind kind = getKind(op);
-    // Ops that move elements have the type of their results; without any, as a terminator, that of where they go.
+    // Ops that move elements have the type of their results. Without results, as for a terminator, they have the type
+    // of their target.
     bool staysNarrow =
         kind == Kind::Stays ||
         (kind == Kind::Moves && llvm::none_of(op->getResults(), [&](Value value) { return wide.contains(value); }));
@@ -259,7 +258,7 @@ private:
     }
     if (kind != Kind::Stays || op->getNumRegions() == 0)
       return;
-    // What is inside of an op that stays has not been looked at: its values are those of before.
+    // The walk has skipped the regions of an op that stays: their values keep their types.
     llvm::SetVector<Value> captured;
     getUsedValuesDefinedAbove(op->getRegions(), captured);
     for (Value value : captured)
@@ -271,7 +270,7 @@ private:
       }
   }
 
-  /// Through linalg for tensors that a kernel returns, so that they are computed where the caller wants them.
+  /// Casts returned tensors with linalg, so that they are computed in the caller's destinations.
   void castResults(func::ReturnOp op, ArrayRef<Value> destinations) {
     for (auto [use, type, destination] : llvm::zip(op->getOpOperands(), function.getResultTypes(), destinations)) {
       if (use.get().getType() == type)
@@ -296,7 +295,7 @@ private:
     }
   }
 
-  /// An extension of what is f64 already.
+  /// Folds extensions of values that are f64 already.
   void foldExtensions() {
     for (Operation *op : ops) {
       auto extension = dyn_cast<arith::ExtFOp>(op);
@@ -315,7 +314,7 @@ private:
     });
   }
 
-  /// By way of f32: no instruction narrows f64 to 16 bits.
+  /// Through f32: no instruction narrows f64 to 16 bits.
   Value narrow(Value value) {
     return cast(narrowed, value, [&](Location loc) -> Value {
       Type type = types.lookup(value);
@@ -329,7 +328,7 @@ private:
     });
   }
 
-  /// Made once, behind the value.
+  /// Created once, after the value.
   Value cast(DenseMap<Value, Value> &known, Value value, function_ref<Value(Location)> create) {
     Value &result = known[value];
     if (!result) {
@@ -345,7 +344,7 @@ private:
   SmallVector<std::pair<func::ReturnOp, SmallVector<Value>>> returns; ///< with the destinations of their operands
   llvm::SmallDenseSet<Value> widenedArguments;
   llvm::SetVector<Value> wide; ///< narrow in the source, f64 from setTypes on
-  DenseMap<Value, Type> types; ///< which they had
+  DenseMap<Value, Type> types; ///< the original types
   SmallVector<Operation *> ops;
   DenseMap<Value, Value> widened, narrowed;
 };

@@ -18,7 +18,7 @@ bool attn::isDestination(BlockArgument argument) {
          llvm::all_of(argument.getUses(), [](OpOperand &use) { return isUnreadInit(use); });
 }
 
-/// True for products of matrices: what they make is as large as their inputs, and dear.
+/// True for matrix products: their results are as large as their inputs, and costly to recompute.
 static bool isProduct(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   return linalgOp && linalgOp.getNumReductionLoops() > 0 && linalgOp.getNumDpsInputs() > 1;

@@ -1,7 +1,7 @@
 //===- BackwardSignature.h - arguments of a backward pass -------*- C++ -*-===//
 //
-// A backward pass takes the arguments of the forward pass, its results, what else it
-// saves, and the cotangents of the results. Both call a value by the same name.
+// A backward pass takes the arguments of the forward pass, its results, its other saved values, and the cotangents of
+// the results. Both passes use the same names for a value.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,30 +16,30 @@
 
 namespace attn {
 
-/// True for an argument that results are written into: it is no input of the backward pass.
+/// True for an argument that results are written into: it is not an input of the backward pass.
 bool isDestination(mlir::BlockArgument argument);
 
 /// A value of the forward pass that the backward pass takes as an argument.
 struct SavedValue {
-  mlir::Value value; ///< as it is returned, maybe a view
-  unsigned place;    ///< among the arguments
+  mlir::Value value; ///< as it is returned, possibly a view
+  unsigned place;    ///< argument index
 };
 
 class BackwardSignature {
 public:
-  /// `active` are the tensors of `function` that have gradients, once createBackward is called.
+  /// `active`: the tensors of `function` that have gradients, once createBackward is called.
   BackwardSignature(mlir::func::FuncOp function, const llvm::SetVector<mlir::Value> &active)
       : function(function), active(active) {}
 
-  /// Names what `function` takes and returns; the backward pass behind it, without a body, of the gradients of
-  /// `wanted`.
+  /// Names the arguments and results of `function`, and creates the backward pass after it, without a body, for the
+  /// gradients of `wanted`.
   mlir::func::FuncOp createBackward(mlir::OpBuilder &b, llvm::ArrayRef<mlir::BlockArgument> wanted);
 
-  /// Whether the backward pass has a cotangent of a result: max and log_sum of attn.sdpa, as they are returned, have
-  /// no gradient.
+  /// True where the backward pass has a cotangent of a result: the returned max and log_sum of attn.sdpa have no
+  /// gradient.
   bool hasCotangent(mlir::Value result) const;
 
-  /// The arguments of the forward pass that the backward pass takes, first and in this order.
+  /// The forward arguments that the backward pass takes, first and in this order.
   llvm::ArrayRef<mlir::BlockArgument> getKept() const { return kept; }
   llvm::ArrayRef<SavedValue> getSaved() const { return saved; }
   llvm::ArrayRef<SavedValue> getSavedBesideResults() const { return getSaved().drop_front(numReturned); }
@@ -60,7 +60,7 @@ private:
   llvm::SmallVector<std::string> resultNames; ///< of the forward pass
   llvm::StringSet<> taken;
   llvm::SmallVector<mlir::BlockArgument> kept;
-  llvm::SmallVector<SavedValue> saved; ///< results of the function first
+  llvm::SmallVector<SavedValue> saved; ///< results of the function come first
   unsigned numReturned = 0, firstCotangent = 0;
 };
 

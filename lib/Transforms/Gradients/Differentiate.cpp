@@ -1,9 +1,8 @@
 //===- Differentiate.cpp - attn-differentiate -----------------------------===//
 //
-// Before: a function with attn.grad = ["q", "k", …]. After: NAME_forward, which
-// returns what is saved too, and NAME_backward, from the arguments, the results and
-// their cotangents to the gradients asked for. Here is that of one attention between
-// reshapes; DifferentiateBody.cpp has that of other functions.
+// Before: a function with attn.grad = ["q", "k", …]. After: NAME_forward, which also returns the saved values, and
+// NAME_backward, from the arguments, the results and their cotangents to the requested gradients. This file handles one
+// attention between reshapes; DifferentiateBody.cpp handles other functions.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -66,7 +65,7 @@ private:
   InFlightDiagnostic refuse() { return refuseGradients(function); }
 
   //===--------------------------------------------------------------------===//
-  // What there is
+  // Analysis
   //===--------------------------------------------------------------------===//
 
   LogicalResult checkFunction(ArrayAttr list) {
@@ -81,8 +80,7 @@ private:
     return success();
   }
 
-  /// Layers become what they are made of, and chains one op where they can. The gradients of additive scores are those
-  /// of the chain.
+  /// Expands layers and fuses chains where possible. Gradients of additive scores are those of the chain.
   void prepare() {
     IRRewriter rewriter(function.getContext());
     expandLayers(rewriter, function);
@@ -95,17 +93,17 @@ private:
       if (chain && !chain->scores.getKind())
         (void)fuseChain(rewriter, apply);
     }
-    (void)runRegionDCE(rewriter, function->getRegions()); // what is left of the chains
+    (void)runRegionDCE(rewriter, function->getRegions()); // the remains of the chains
   }
 
-  /// Both passes call an argument by what attention calls it, where the user gave it no name.
+  /// Both passes name an argument by its role in attention, where the user gave it no name.
   void nameArguments() {
     for (BlockArgument argument : function.getArguments())
       if (std::string own = getArgumentName(function, argument); own == getRole(argument))
         function.setArgAttr(argument.getArgNumber(), kNameAttr, b.getStringAttr(own));
   }
 
-  /// True where results and wanted arguments are those of one attn.sdpa, but for reshapes.
+  /// True where results and wanted arguments are those of one attn.sdpa, up to reshapes.
   bool isOneAttention(ArrayAttr list) {
     auto isView = [](Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp>(op); };
     auto found = llvm::to_vector(function.getOps<SdpaOp>());
@@ -136,7 +134,7 @@ private:
     return success();
   }
 
-  /// Which results of the function are out, lse and its terms.
+  /// Finds the results of the function that are out, lse and its terms.
   LogicalResult findResults() {
     for (auto [i, result] : llvm::enumerate(getReturn().getOperands())) {
       int64_t &place = getPlace(getView(result).root);
@@ -150,7 +148,7 @@ private:
     return success();
   }
 
-  /// Where the function returns a result of sdpa; −1 where it does not.
+  /// The function's result index of a result of sdpa; −1 where it is not returned.
   int64_t &getPlace(Value result) {
     return result == getRowResult(sdpa, RowResult::Lse)      ? lseResult
            : result == getRowResult(sdpa, RowResult::Max)    ? maxResult
@@ -170,7 +168,7 @@ private:
     return otherwise.str();
   }
 
-  /// The row maximum and log_sum as further results of sdpa, and of the function.
+  /// Adds the row maximum and log_sum to the results of sdpa and of the function.
   void returnRowStatistics() {
     sdpa = addRowStatistics(b, sdpa);
     for (auto [kind, resultName] : {std::pair(RowResult::Max, "max"), std::pair(RowResult::LogSum, "log_sum")}) {
@@ -191,19 +189,20 @@ private:
   // Backward
   //===--------------------------------------------------------------------===//
 
-  /// True for a destination of a result: it is no input of the backward pass.
+  /// True for a destination of a result: it is not an input of the backward pass.
   bool isDestination(BlockArgument argument) {
     return isa<RankedTensorType>(argument.getType()) && !argument.use_empty() &&
            llvm::all_of(argument.getUses(), [&](OpOperand &use) { return sdpa.isDpsInit(&use); });
   }
 
-  /// Arguments of the forward pass that the backward pass has too.
+  /// Arguments that the forward and the backward pass share.
   SmallVector<BlockArgument> getKeptArguments() {
     return llvm::filter_to_vector(function.getArguments(),
                                   [&](BlockArgument argument) { return !isDestination(argument); });
   }
 
-  /// Where the function returns out, max and log_sum, and then what cotangents are of: out, and lse if it is returned.
+  /// The result indices of out, max and log_sum, and then of the results with cotangents: out, and lse if it is
+  /// returned.
   SmallVector<int64_t> getSavedPlaces() {
     SmallVector<int64_t> places = {outResult, maxResult, logSumResult, outResult};
     if (lseResult >= 0)
@@ -211,7 +210,8 @@ private:
     return places;
   }
 
-  /// The backward pass without its ops. Its arguments are those of the forward pass, its results, and their cotangents.
+  /// The backward pass without its body. Its arguments are those of the forward pass, its results, and their
+  /// cotangents.
   func::FuncOp createBackward(ArrayRef<BlockArgument> kept, ArrayRef<int64_t> places) {
     SmallVector<Type> types, results;
     SmallVector<std::string> names;
@@ -227,7 +227,7 @@ private:
     }
     for (unsigned input : wanted.inputs)
       results.push_back(getGradientType(sdpa, wanted, input));
-    // One destination that is read, and all have a place in the order of the results.
+    // If one destination is read, all have an argument, in the order of the results.
     unsigned numRead = names.size();
     for (auto [i, input] : llvm::enumerate(wanted.inputs))
       if (wanted.hasDestination(input)) {
@@ -289,7 +289,7 @@ private:
     return makePair(function, backward, name);
   }
 
-  /// What the operands of sdpa are made of, but for its destinations.
+  /// Clones the computation of the operands of sdpa, except its destinations.
   LogicalResult cloneInputs(IRMapping &mapping) {
     for (Operation &op : function.getBody().front()) {
       if (&op == sdpa)

@@ -12,32 +12,32 @@
 
 namespace attn {
 
-/// What a tensor is a view of, through reshapes alone; the reshapes, the last one first.
+/// The root of a tensor through reshapes, and the reshapes, the last one first.
 struct View {
   mlir::Value root;
   llvm::SmallVector<mlir::Operation *> reshapes;
 };
 View getView(mlir::Value value);
 
-/// `value`, of the shape of the result of `reshape`, in that of its source.
+/// Reshapes `value` from the shape of the result of `reshape` to that of its source.
 mlir::Value undoReshape(mlir::OpBuilder &b, mlir::Operation *reshape, mlir::Value value);
 
-/// True for a tensor of floats that an op of the region reads.
+/// True for a float tensor that an op of the region reads.
 bool isRead(mlir::Region &region, mlir::Value tensor);
 
-/// The name that a user gave an argument, or what attention calls it where no other argument is called so, or one by
-/// its number.
+/// The user's name of an argument, or its role in attention if no other argument has the same, or a name with its
+/// index.
 std::string getArgumentName(mlir::func::FuncOp function, mlir::BlockArgument argument);
-/// The argument that an entry of attn.grad names: by getArgumentName, by what attention calls it where that is one
-/// argument, or by its number; null where there is none.
+/// The argument that an entry of attn.grad names: by getArgumentName, by a unique role in attention, or by its index;
+/// null where there is none.
 mlir::BlockArgument findArgument(mlir::func::FuncOp function, mlir::Attribute entry);
-/// The rule of these names, for errors.
+/// The rule of these names, for diagnostics.
 constexpr llvm::StringLiteral kNameRule =
     "; write the attn.name of an argument, what the function's attention calls it (query or q, key or k, value or v, "
     "bias, sink, scale, k_scale, v_scale), or its number";
 
-/// Rows of the forward function's strided arguments lie anywhere in the backward one, too; then so do those of the
-/// cotangents, its last arguments.
+/// Gives the backward arguments the strided layout of the forward ones; the cotangents, its last arguments, then have
+/// it too.
 void copyStrides(mlir::func::FuncOp forward, mlir::ArrayRef<mlir::BlockArgument> kept, mlir::func::FuncOp backward,
                  unsigned firstCotangent);
 
@@ -47,8 +47,8 @@ mlir::LogicalResult makePair(mlir::func::FuncOp forward, mlir::func::FuncOp back
 /// "cannot be differentiated: "
 mlir::InFlightDiagnostic refuseGradients(mlir::func::FuncOp function);
 
-/// The forward and the backward function of one that is more than an attn.sdpa between reshapes: reverse mode over its
-/// ops, each of which has a rule.
+/// The forward and backward functions of a function that is more than one attn.sdpa between reshapes: reverse mode over
+/// its ops, each with a rule.
 mlir::LogicalResult differentiateBody(mlir::func::FuncOp function, mlir::ArrayAttr wanted);
 
 /// The rules of linalg ops and reshapes (LinalgGradients.cpp).

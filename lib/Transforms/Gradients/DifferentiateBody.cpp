@@ -1,10 +1,9 @@
 //===- DifferentiateBody.cpp - reverse mode over a function ---------------===//
 //
-// The backward pass of a function that is more than one attn.sdpa: projections,
-// chains that do not fuse, whatever linalg stands around attention. It computes
-// again what it needs, but for what the forward pass returns: its results, and
-// what attn.sdpa and products of matrices have made. Then, from the last op to
-// the first, each adds to the adjoints of its operands by its rule.
+// The backward pass of a function that is more than one attn.sdpa: projections, chains that do not fuse, other linalg
+// around attention. It recomputes the values that it needs, except those that the forward pass returns: its results,
+// and the results of attn.sdpa and matrix products. Then each op, from the last to the first, adds to the adjoints of
+// its operands by its rule.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -55,7 +54,7 @@ private:
   func::ReturnOp getReturn() { return cast<func::ReturnOp>(getBody().getTerminator()); }
 
   //===--------------------------------------------------------------------===//
-  // What there is
+  // Analysis
   //===--------------------------------------------------------------------===//
 
   LogicalResult findWanted(ArrayAttr list) {
@@ -88,7 +87,7 @@ private:
     return success();
   }
 
-  /// The tensors of floats that depend on what is wanted.
+  /// Finds the float tensors that depend on the wanted arguments.
   void findActive() {
     active.insert(wanted.begin(), wanted.end());
     for (Operation &op : getBody().without_terminator()) {
@@ -104,7 +103,7 @@ private:
     }
   }
 
-  /// Rules ask for the maxima and sums of an attention, and for lse of a softmax whose sinks have a gradient.
+  /// Rules need the maxima and sums of an attention, and lse of a softmax whose sinks have a gradient.
   void returnRowStatistics() {
     for (SdpaOp sdpa : llvm::make_early_inc_range(getBody().getOps<SdpaOp>()))
       if (active.contains(sdpa->getResult(0)))
@@ -118,7 +117,7 @@ private:
   // The backward pass
   //===--------------------------------------------------------------------===//
 
-  /// The ops of the forward pass again; those that are not needed fall away at the end.
+  /// Clones the ops of the forward pass; unused ones are removed at the end.
   void cloneForward() {
     b.setInsertionPointToStart(&backward.getBody().front());
     for (auto [i, argument] : llvm::enumerate(signature.getKept()))
@@ -144,7 +143,7 @@ private:
     }
   }
 
-  /// Of the type of the accumulation.
+  /// Widens to the accumulation type.
   Value widen(Location loc, Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     Type wide = getAccumulationType(type.getElementType());
@@ -264,7 +263,7 @@ private:
     return success();
   }
 
-  /// What nothing needs, and from the arguments what was saved for nothing; the forward pass returns the rest.
+  /// Removes unused ops, and unused saved values from the arguments; the forward pass returns the others.
   void dropUnused() {
     IRRewriter rewriter(function.getContext());
     (void)runRegionDCE(rewriter, backward->getRegions());
@@ -289,7 +288,7 @@ private:
   SmallVector<BlockArgument> wanted;
   llvm::SetVector<Value> active; ///< in the forward pass
   BackwardSignature signature;
-  IRMapping mapping; ///< values of the forward pass to those of the backward pass
+  IRMapping mapping; ///< from values of the forward pass to those of the backward pass
   DenseMap<Operation *, Operation *> clones;
   DenseMap<Value, Value> adjoints; ///< of values of the forward pass
 };

@@ -1,7 +1,7 @@
 //===- DifferentiateSignature.cpp - arguments of a pair of functions ------===//
 //
-// What attn-differentiate asks of the arguments of a function: what they are
-// views of, their names, and what the backward function takes over from them.
+// What attn-differentiate needs to know of a function's arguments: the roots of views, their names, and the attributes
+// that the backward function keeps.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +39,7 @@ bool attn::isRead(Region &region, Value tensor) {
          llvm::any_of(tensor.getUsers(), [&](Operation *user) { return region.isAncestor(user->getParentRegion()); });
 }
 
-/// The only argument that attention calls so and that `isMeant` takes; null where there are none or several.
+/// The only argument with this role in attention for which `isMeant` holds; null where there are none or several.
 static BlockArgument findRole(func::FuncOp function, StringRef role, llvm::function_ref<bool(unsigned)> isMeant) {
   BlockArgument found;
   for (BlockArgument argument : function.getArguments()) {

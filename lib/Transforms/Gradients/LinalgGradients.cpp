@@ -1,8 +1,7 @@
 //===- LinalgGradients.cpp - the gradients of linalg ops and reshapes -----===//
 //
-// Of y = g(x…), or y += g(x…) over the dimensions that y lacks, an input x gets
-// the sum of dy ∂g/∂x over the dimensions that x lacks. For a product of matrices
-// y = x W these are dx = dy Wᵀ and dW = xᵀ dy.
+// For y = g(x…), or y += g(x…) over the dimensions that y lacks, the gradient of an input x is the sum of dy ∂g/∂x over
+// the dimensions that x lacks. For a matrix product y = x W these are dx = dy Wᵀ and dW = xᵀ dy.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +18,7 @@ using namespace attn;
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 namespace {
-/// What a linalg op adds to its result, or writes into it.
+/// The value that a linalg op adds to its result or writes into it.
 struct Term {
   Value value;
   bool isAdded;
@@ -39,7 +38,7 @@ static FailureOr<Term> findTerm(linalg::LinalgOp op, EmitError emitError) {
                      << " with another reduction, which has no rule";
 }
 
-/// The same op without the inputs that its body does not read: a product is then known as one.
+/// The same op without unused inputs, so that later passes recognise a product.
 static Value dropUnusedInputs(OpBuilder &b, linalg::GenericOp op) {
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
@@ -62,7 +61,7 @@ static Value dropUnusedInputs(OpBuilder &b, linalg::GenericOp op) {
   return smaller.getResult(0);
 }
 
-/// The sum of dy ∂g/∂x, of the shape of the input x.
+/// The sum of dy ∂g/∂x, with the shape of the input x.
 static FailureOr<Value> differentiateInput(OpBuilder &b, linalg::LinalgOp op, Term term, OpOperand &input,
                                            Value cotangent, EmitError emitError) {
   Location loc = op.getLoc();

@@ -107,7 +107,7 @@ Value ScaleGradients::multiply(Value x, Value factor, AffineMap map, Type result
 }
 
 Value ScaleGradients::sumProducts(Value x, Value gradient, AffineMap map, Value like) {
-  // In f64: the terms are many, and have both signs.
+  // In f64: there are many terms, of both signs.
   Type sumType = b.getF64Type(), resultType = getElementTypeOrSelf(like.getType());
   SmallVector<OpFoldResult> sizes;
   if (isa<ShapedType>(like.getType()))
@@ -124,7 +124,7 @@ Value ScaleGradients::sumProducts(Value x, Value gradient, AffineMap map, Value 
     Value element = isQuantised(elements[0].getType()) ? convertQuantised(nested, at, elements[0], type)
                                                        : convertFloat(nested, at, elements[0], type);
     Value factor = convertFloat(nested, at, elements[1], type), none = createFloatConstant(nested, at, type, 0);
-    // What no row keeps may hold no numbers.
+    // Elements that no row keeps may be NaN.
     Value isUnused = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, factor, none);
     auto wide = [&](Value number) { return convertFloat(nested, at, number, sumType); };
     Value term = arith::MulFOp::create(nested, at, wide(element), wide(factor));

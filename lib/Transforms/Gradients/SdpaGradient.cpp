@@ -1,7 +1,7 @@
 //===- SdpaGradient.cpp - the rule of one attn.sdpa -----------------------===//
 //
-// What attn-differentiate makes of an attn.sdpa: the one that returns max and
-// log_sum, for the forward pass, and its attn.sdpa_backward.
+// The rule of attn.sdpa in attn-differentiate: an op that also returns max and log_sum for the forward pass, and its
+// attn.sdpa_backward.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -46,7 +46,7 @@ SdpaOp attn::addRowStatistics(OpBuilder &b, SdpaOp sdpa) {
     whole.getMaxMutable().assign(init);
   if (!hasLogSum)
     whole.getLogSumMutable().assign(init);
-  if (maps) { // those of max and log_sum are the last two
+  if (maps) { // those of max and log_sum come last
     SmallVector<Attribute> all(maps.getValue().drop_back(size_t(hasMax) + size_t(hasLogSum)));
     all.append(2, AffineMapAttr::get(AffineMap::get(domain.size(), 0, exprs, b.getContext())));
     whole.setMapsAttr(b.getArrayAttr(all));
@@ -80,7 +80,7 @@ SoftmaxOp attn::addLse(OpBuilder &b, SoftmaxOp softmax) {
   return whole;
 }
 
-/// The maps of sdpa by name, those of cotangents and gradients as those of what they belong to.
+/// The maps of sdpa by name; cotangents and gradients have the maps of their tensors.
 static ArrayAttr getBackwardMaps(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, bool hasDlse) {
   if (!getExplicitMaps(sdpa))
     return {};
@@ -107,14 +107,14 @@ static ArrayAttr getBackwardMaps(OpBuilder &b, SdpaOp sdpa, const WantedGradient
 
 /// The result of `op` that is the gradient of `input`.
 static Value getGradient(SdpaBackwardOp op, unsigned input) {
-  // dq, dk, dv, then dbias and dsink where they stand, then those of captured tensors.
+  // dq, dk, dv, then dbias and dsink if present, then those of captured tensors.
   if (input >= NumSdpaInputs)
     return op->getResults().take_back(op.getDcaptures().size())[input - NumSdpaInputs];
   return op->getResult(input - (input == OfSink && !op.getDbias()));
 }
 
 namespace {
-/// What attn.sdpa_backward writes its gradients into; dbias and dsink stand where they are wanted.
+/// The destinations of the gradients of attn.sdpa_backward; dbias and dsink are set where they are wanted.
 struct BackwardOutputs {
   Value dquery, dkey, dvalue, dbias, dsink;
   SmallVector<Value> dcaptures;
@@ -186,7 +186,7 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
         map(sdpa.getBOrigin()), map(sdpa.getHOrigin()), map(sdpa.getWholeHq()), map(sdpa.getWholeSq()),
         map(sdpa.getWholeSk()), scaled.scale})
     add(value ? ValueRange(value) : ValueRange());
-  // Words that are attributes: those of the table.
+  // The words that are attributes, from the table.
   if (failed(checkWordsKept(sdpa, SdpaBackwardOp::getOperationName())))
     return failure();
   NamedAttrList attributes;

@@ -11,18 +11,18 @@
 
 namespace attn {
 
-/// An sdpa that returns the row maximum and log_sum too, in place of one that does not: lse as one number loses ln l
-/// beside a large maximum.
+/// Replaces an sdpa by one that also returns the row maximum and log_sum: in a single lse, ln l is lost beside a large
+/// maximum.
 SdpaOp addRowStatistics(mlir::OpBuilder &b, SdpaOp sdpa);
-/// A softmax that returns lse, in place of one that does not.
+/// Replaces a softmax by one that also returns lse.
 SoftmaxOp addLse(mlir::OpBuilder &b, SoftmaxOp softmax);
 
-/// The cotangents of what an sdpa returns, and what it has returned. `dlse` may be left out.
+/// The cotangents of the results of an sdpa, and the results. `dlse` may be null.
 struct SdpaResults {
   mlir::Value out, max, logSum, dout, dlse;
 };
 
-/// The backward form of `sdpa`, on the values that `mapping` has for its operands: the gradients of `wanted.inputs`.
+/// The backward form of `sdpa`, with operands mapped by `mapping`: the gradients of `wanted.inputs`.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 buildSdpaBackward(mlir::OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, mlir::IRMapping &mapping,
                   SdpaResults results, llvm::function_ref<mlir::InFlightDiagnostic()> refuse);

@@ -1,7 +1,7 @@
-//===- WantedGradients.cpp - what is asked of one attn.sdpa ---------------===//
+//===- WantedGradients.cpp - requested gradients of one attn.sdpa ---------===//
 //
-// Which inputs of an attn.sdpa attn.grad of its function names, which of their
-// gradients attn.into adds to what is there, and what neither may ask for.
+// Which inputs of an attn.sdpa attn.grad of its function names, which of their gradients attn.into accumulates into
+// existing values, and what neither may request.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -58,7 +58,7 @@ private:
 
   std::string getName(BlockArgument argument) { return getArgumentName(function, argument); }
 
-  /// The arguments that have a gradient, as "q, k, v".
+  /// The arguments with a gradient, as "q, k, v".
   std::string joinNames() {
     SmallVector<std::string> names;
     for (unsigned i = 0; i < NumSdpaInputs; ++i)
@@ -94,7 +94,7 @@ private:
     return success();
   }
 
-  /// What attn.sdpa has and attn.sdpa_backward has not.
+  /// Refuses features of attn.sdpa that attn.sdpa_backward lacks.
   LogicalResult refuseOthers() {
     if (sdpa.getAccumulate())
       return refuse() << "expected attn.sdpa without accumulate, whose old outputs have gradients of their own; take "
@@ -108,7 +108,7 @@ private:
     return success();
   }
 
-  /// Which gradients are added to what is there.
+  /// Finds the gradients that are added to existing values.
   LogicalResult findAdded(ArrayAttr into) {
     for (Attribute entry : into ? into.getValue() : ArrayRef<Attribute>()) {
       BlockArgument argument = findArgument(function, entry);

@@ -1,7 +1,7 @@
 //===- OverrideSchedule.cpp - attn-override-schedule ----------------------===//
 //
-// Schedules by hand: replaces the schedule of each sdpa by that of an option, which keeps fields that it leaves out.
-// Before and after: the same ops. A schedule that no kernel can have is an error that says what to write.
+// Schedules by hand: replaces the schedule of each sdpa by that of an option; fields that the option omits keep their
+// values. Before and after: the same ops. A schedule that no kernel can have is an error that says what to write.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -57,7 +57,7 @@ struct OverrideSchedulePass : public attn::impl::OverrideSchedulePassBase<Overri
       emitRemark(op, RemarkOutcome::Analysis, "schedule-overridden") << printSchedule(*changed);
       return WalkResult::advance();
     };
-    // That of one direction is for ops of it, where there are both: in the function, or in a pair of them.
+    // Where there are both directions, in a function or in a pair, a schedule applies to ops of its direction.
     StringRef text = StringRef(schedule).trim();
     bool isBackward = text.starts_with("#attn.backward"),
          isForward = text.starts_with("#attn.prefill") || text.starts_with("#attn.decode");

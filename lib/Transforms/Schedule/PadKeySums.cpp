@@ -1,7 +1,7 @@
 //===- PadKeySums.cpp - attn-pad-key-sums ---------------------------------===//
 //
-// Before: sums of weights a key, as the gradient of a column of ones. After: those of
-// as many columns as a GPU copies at a time, of which the first one is taken.
+// Before: sums of weights per key, as the gradient of a column of ones. After: the sums of as many columns as a GPU
+// copies at a time, of which only the first is used.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,14 +29,14 @@ static bool isOnes(Value tensor) {
   return fill && (matchPattern(fill.getInputs()[0], m_One()) || matchPattern(fill.getInputs()[0], m_OneFloat()));
 }
 
-/// True for the gradient of a column of ones, which alone is read.
+/// True where only the gradient of a column of ones is used.
 static bool isOfOneColumn(SdpaBackwardOp op) {
   return op->getNumResults() == 3 && op->getResult(0).use_empty() && op->getResult(1).use_empty() &&
          getStaticSize(op, DimKind::ValueSize) == 1 && isOnes(op.getValue()) && isOnes(op.getDout()) &&
          isOnes(op.getOutput());
 }
 
-/// A tensor like `like` of another type, with `columns` in its dimension `dim` where they are given.
+/// A tensor with the sizes of `like` and another type; dimension `dim` has size `columns` if that is given.
 static Value createEmpty(OpBuilder &b, Value like, Type type, unsigned dim = 0, int64_t columns = 0) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, like.getLoc(), like);
   if (columns > 0)
@@ -44,7 +44,7 @@ static Value createEmpty(OpBuilder &b, Value like, Type type, unsigned dim = 0, 
   return tensor::EmptyOp::create(b, like.getLoc(), sizes, type);
 }
 
-/// outs = what `body` yields of the elements of `inputs`, which lie as those of `output`.
+/// outs = results of `body` on the elements of `inputs`, which have the layout of `output`.
 static Value createElementwise(OpBuilder &b, ValueRange inputs, Value output,
                                function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
   auto type = cast<RankedTensorType>(output.getType());
@@ -71,7 +71,7 @@ static void pad(RewriterBase &b, SdpaBackwardOp op) {
     if (!dim)
       continue;
     auto set = [&](Value old, MutableOperandRange operand) {
-      // No linalg.fill, which is the start of a sum in registers.
+      // Not linalg.fill, which would initialise a sum in registers.
       Value empty = createEmpty(b, old, getElementTypeOrSelf(old.getType()), *dim, columns),
             one = old.getDefiningOp<linalg::FillOp>().getInputs()[0];
       operand.assign(createElementwise(b, {}, empty, [&](OpBuilder &, Location, ValueRange) { return one; }));

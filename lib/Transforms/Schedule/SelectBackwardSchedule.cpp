@@ -10,25 +10,25 @@
 using namespace mlir;
 using namespace attn;
 
-/// With so many vector registers, a register kernel has twice the rows.
+/// Vector registers with which a register kernel has twice the rows.
 static constexpr int64_t kManyRegisters = 32;
-/// Rows and vectors of a register kernel: 12 sums, 2 vectors of a panel, and a scalar in all lanes of one.
+/// Rows and vectors of a register kernel: 12 sums, 2 vectors of a panel, and a broadcast scalar.
 static constexpr int64_t kBlockRows = 6, kBlockVectors = 2;
 /// The best tile of a sweep on 16 registers: 16 blocks of rows, 8 panels of keys.
 static constexpr int64_t kQueryTile = 96, kKeyTile = 128;
-/// Rows of both where tiles multiply: blocks of 32 rows, and the products of a block are as deep as the tile.
+/// Query and key rows with tile instructions: blocks of 32 rows, and the products of a block are as deep as the tile.
 static constexpr int64_t kTiledRows = 128;
-/// With fewer heads, queries and keys are chunks for so many tasks at a time. A chunk of so many queries is worth the
-/// packing of a key tile.
+/// Below kTasks heads, queries and keys are split into chunks for that many concurrent tasks. A chunk of kChunkQueries
+/// queries is worth packing a key tile.
 static constexpr int64_t kTasks = 8, kChunkQueries = 512;
 
-/// As many positions as there are, in whole blocks, at most `most`.
+/// As many positions as exist, rounded up to whole blocks, and at most `most`.
 static int64_t getTile(int64_t size, int64_t block, int64_t most) {
   int64_t tile = std::max(block, most / block * block);
   return ShapedType::isDynamic(size) ? tile : std::clamp<int64_t>(llvm::alignTo(size, block), block, tile);
 }
 
-/// Chunks of queries and keys: a matter of the shape, as the order of sums is. The number of threads is not.
+/// Chunks of queries and keys. They depend on the shape, as the order of sums does, and not on the number of threads.
 static int64_t getChunks(SdpaBackwardOp op) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -53,7 +53,7 @@ FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const Ta
     rows = instruction.getInfo().keyMultiple;
   int64_t queryTile = getTile(getStaticSize(op, DimKind::Query), rows, usesTiles ? kTiledRows : kQueryTile),
           keyTile = getTile(getStaticSize(op, DimKind::Key), panel, kKeyTile);
-  // Large heads: smaller tiles, which a thread's stack holds.
+  // Large heads: smaller tiles, which fit a thread's stack.
   auto fits = [&] { return getBackwardStackBytes(op, queryTile, keyTile, panel) <= kMaxPrefillStackBytes; };
   while (!fits() && keyTile > panel)
     keyTile -= panel;

@@ -1,9 +1,8 @@
 //===- SelectDecodeSchedule.cpp - schedules for few query rows ------------===//
 //
-// Policy: the schedule of a decode kernel, and how many cycles its products take.
-// Whether memory or the products take longer decides the key tile and the prefetch
-// distance; the cases stand as a table in docs/Rationale.md. Sizes alone decide how keys
-// are split.
+// Policy: the schedule of a decode kernel, and the cycles of its products. The key tile and the prefetch distance
+// depend on whether memory or the products take longer; docs/Rationale.md has the cases as a table. Only sizes decide
+// how keys are split.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,44 +16,43 @@
 using namespace mlir;
 using namespace attn;
 
-/// Keys of a tile, at least. Memory is idle while the softmax runs, so a tile of one block of rows has as few keys as
-/// the softmax allows.
+/// Fewest keys of a tile. Memory is idle during the softmax, so a tile of one block of rows has as few keys as the
+/// softmax allows.
 static constexpr int64_t kMinKeyTile = 16;
-/// Bytes of K of a tile that prefetches the next one while K and V are read line by line, and its keys, at least.
-/// Longer bursts of prefetches find no free buffer.
+/// Bytes of K in a tile that prefetches the next one while K and V are read line by line, and its fewest keys. Longer
+/// bursts of prefetches find no free line-fill buffer.
 static constexpr int64_t kPrefetchedTileBytes = 4 * 1024, kMinPrefetchedKeys = 8;
-/// With so many rows, the products take about as long as memory. K and V of 8 bits take long to widen.
+/// With this many rows, the products take about as long as memory. K and V of 8 bits take long to widen.
 static constexpr int64_t kManyRows = 8;
-/// Bytes of K of a tile that is prefetched beside the products. With V of the same tile it stays in a first-level cache
-/// of 32 to 48 KB.
+/// Bytes of K in a tile that is prefetched beside the products. Together with V of the same tile, it stays in an L1
+/// cache of 32 to 48 KB.
 static constexpr int64_t kLongTileBytes = 16 * 1024;
-/// The same where rows are several blocks, or keys come in their order. Then K is prefetched so many tiles ahead.
+/// The same where rows form several blocks, or keys are in order. K is then prefetched kPrefetchTiles ahead.
 static constexpr int64_t kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
-/// Keys of a tile, at most: the scores of its rows stay in the first-level cache.
+/// Most keys of a tile: the scores of its rows stay in the L1 cache.
 static constexpr int64_t kMaxKeyTile = 128;
-/// Pages of at least so many keys are read where they lie; shorter ones are gathered.
+/// Pages of at least this many keys are read in place; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
-/// Keys of a range with a running state of its own. The default: two states are less than a thousandth of its K and V.
-/// The least: a range of several heads of K may be shorter. The most: memory reaches its full rate 2 to 3 us after the
-/// segments of a range begin, so ranges are longer where there are many.
+/// Keys of a split. The default: two states are less than a thousandth of its K and V. The minimum: a split of several
+/// key heads may be shorter. The maximum: memory reaches its full rate 2 to 3 us after the segments of a split begin,
+/// so splits are longer where keys are many.
 static constexpr int64_t kSplitKeys = 2048, kMinSplitKeys = 512, kMaxSplitKeys = 8192;
-/// Heads of K that lie side by side are read in runs of so many bytes, a page of virtual memory. Rows of fewer bytes
-/// gain nothing: the hardware prefetches their neighbours anyway, unless they are in pages.
+/// Adjacent key heads are read in runs of kRunBytes, a page of virtual memory. Shorter rows gain nothing: the hardware
+/// prefetches their neighbours anyway, unless they are in pages.
 static constexpr int64_t kRunBytes = 4096, kMinRowBytes = 256, kMinPagedRowBytes = 128;
-/// Rows of a tile of several heads of K, at most: their state stays in caches of the core.
+/// Most rows of a tile of several key heads: their state stays in the core's caches.
 static constexpr int64_t kMaxTileRows = 64;
-/// Rows of a block of int8 keys, at most. Widening takes two instructions: to widen the keys again for more rows costs
-/// less than blocks of fewer keys.
+/// Most rows of a block of int8 keys. Widening takes two instructions: widening the keys again for more rows costs less
+/// than blocks of fewer keys.
 static constexpr int64_t kMaxInt8Rows = 4;
-/// Rows whose products of bytes take less time than memory, at most. Tiles of kPrefetchedTileBytes are then read faster
-/// by hardware prefetching alone, unless rows have many lines.
+/// Most rows whose byte products take less time than memory. Hardware prefetching alone then reads tiles of
+/// kPrefetchedTileBytes faster, unless rows have many lines.
 static constexpr int64_t kFewByteRows = 2;
-/// Cycles of a sum over lanes for each of them but the first: two shuffles, one a cycle, and an addition.
+/// Cycles per lane, except the first one, of a sum over lanes: two shuffles at one per cycle, and an addition.
 static constexpr double kLaneSumCycles = 3;
-/// Bytes of Q, scores and accumulators of a tile of the heads that share a head of K, at most. Each key tile reads all
-/// of them.
+/// Most bytes of Q, scores and accumulators in a tile of heads that share a key head. Each key tile reads all of them.
 static constexpr int64_t kMaxTileBytes = 192 * 1024;
-/// With so many tiles, there is one for each core that the bandwidth of a machine can serve: keys are not split.
+/// With this many tiles, each core that the memory bandwidth can serve has one: keys are not split.
 static constexpr int64_t kManyTiles = 64;
 
 int64_t attn::getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile) {
@@ -81,9 +79,9 @@ bool attn::hasHeadsSideBySide(SdpaOp op) {
   return false;
 }
 
-/// Heads of K in the loop over keys, where their rows lie side by side: as many as make up a run of memory.
+/// Key heads in the loop over keys, where their rows are adjacent: enough for a run of memory.
 static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, bool usesBytes) {
-  // A step of products of bytes prepares too much for few keys.
+  // The setup of a step of byte products is too costly for few keys.
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isPaged = gather && getPageTile(op, gather, kMinPage) > 0;
   if (usesBytes || rowBytes < (isPaged ? kMinPagedRowBytes : kMinRowBytes))
@@ -97,8 +95,8 @@ static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, bool use
   return 1;
 }
 
-/// Rows of a block of products, a power of two. A block sums as many products as a vector has lanes: rows times keys.
-/// All rows are one block if that leaves two keys; otherwise blocks have fewer rows.
+/// Rows of a block of products, a power of two. A block sums as many products (rows times keys) as a vector has lanes.
+/// All rows form one block if that leaves two keys; otherwise blocks have fewer rows.
 static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
   int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
   if (getElementTypeOrSelf(op.getKey().getType()).isInteger(8))
@@ -108,7 +106,7 @@ static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
   return std::min(rowBlock, lanes);
 }
 
-/// Heads of a tile that share a head of K: all of a group, or as many as stay in the caches of the core.
+/// Heads of a tile that share a key head: the whole group, or as many as stay in the core's caches.
 static int64_t selectHeads(SdpaOp op, int64_t queries, int64_t keyTile) {
   int64_t heads = getGroupSize(op);
   while (heads > 1 && getTileStackBytes(op, queries * heads, keyTile) > kMaxTileBytes)
@@ -118,7 +116,7 @@ static int64_t selectHeads(SdpaOp op, int64_t queries, int64_t keyTile) {
   return heads;
 }
 
-/// Keys of a range, or 0 if tiles are many or keys few.
+/// Keys of a split, or 0 if tiles are many or keys few.
 static int64_t selectSplitKeys(SdpaOp op, int64_t heads, int64_t kvHeads, int64_t keyTile) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -144,8 +142,8 @@ double attn::getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &t
   }
   Type keyType = getElementTypeOrSelf(op.getKey().getType());
   bool isWidened = !schedule.getInfo().takesNarrow && keyType != getAccumulationType(keyType);
-  // Rounds over the columns of K and of V, in units of a prefill kernel's: only decode kernels have products of bytes,
-  // four times as many of two digits.
+  // Iterations over the columns of K and of V, relative to those of a prefill kernel: only decode kernels have byte
+  // products, which are four times as deep and have two digits.
   double perRound = schedule.getInfo().instruction == Instruction::Bytes ? 2 : 1;
   double rounds = llvm::divideCeil(getStaticSize(op, DimKind::HeadSize), lanes) / perRound,
          outputRounds = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), lanes) / perRound;
@@ -174,14 +172,13 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
   int64_t rowBlock = selectRowBlock(op, rows, lanes);
-  // Keys come in their order if they are in pages, if scores depend on the position of their key, or if any key may be
-  // masked.
+  // Keys are in order if they are in pages, if scores depend on the key position, or if any key may be masked.
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOrderFree = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
-  // Pages that are gathered are widened on the way.
+  // Gathering pages widens them.
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/true, target);
   bool usesBytes = instruction.getValue() == Instruction::Bytes;
   if (usesBytes && gather && getPageTile(op, gather, getKeys(kKeyTileBytes)) == 0) {
@@ -189,7 +186,7 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
     instruction = InstructionAttr::getFMA(op.getContext());
   }
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOrderFree && isOneBlock && rowBlock >= kManyRows);
-  // Rows of a dynamic number are counted through the heads of one key head.
+  // A dynamic number of rows is counted over the heads of one key head.
   bool sharesLoop = !ShapedType::isDynamic(domain[numBatch]) && isSideBySide.value_or(hasHeadsSideBySide(op));
   int64_t kvHeads = sharesLoop ? selectKvHeads(op, rows, rowBytes, usesBytes) : 1;
   bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOrderFree && kvHeads == 1;
@@ -199,19 +196,19 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   if (isLineByLine && target.prefetchesIntoL2)
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kPrefetchedTileBytes / rowBytes)), kMinPrefetchedKeys,
                                   kMinKeyTile);
-  // All heads of a short tile stay in the second-level cache beside those of the tiles that are prefetched.
+  // All heads of a short tile stay in the L2 cache beside the tiles that are prefetched.
   bool isWideTile = isShort && kvHeads > 1 && isStridedArgument(op.getKey());
   if (isWideTile)
     keyTile = kMinPrefetchedKeys;
   bool isMemoryBound = usesBytes && isOrderFree && rows <= kFewByteRows && rowBytes < kMinRowBytes;
   if (isMemoryBound)
     keyTile = getKeys(kPrefetchedTileBytes);
-  // Hardware follows lines within a page of memory; rows at strides of the call may each lie in another one.
+  // Hardware follows lines within a page of memory; rows with run-time strides may each be in another page.
   bool isHardwarePrefetched =
       !isStridedArgument(op.getKey()) && (isMemoryBound || (isLineByLine && !target.prefetchesIntoL2));
   int64_t prefetch = isHardwarePrefetched ? 0 : ((isLong || isShort) && !isWideTile ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
-    // Rows that are a page of virtual memory apart share few sets of a first-level cache, which has about as many ways.
+    // Rows at a distance of a virtual memory page map to few sets of an L1 cache, which have about as many ways.
     bool sharesSets = kvHeads > 1 && kvHeads * rowBytes % kRunBytes == 0 && pageTile % kMinPrefetchedKeys == 0;
     prefetch = sharesSets ? kMinPrefetchedKeys : keyTile;
     keyTile = sharesSets ? kMinPrefetchedKeys : pageTile;

@@ -1,10 +1,8 @@
-//===- SelectGpuBackwardSchedule.cpp - blocks of the gradients ------------===//
+//===- SelectGpuBackwardSchedule.cpp - schedules of the gradient kernels --===//
 //
-// A warp has one fragment of 16 rows: beside the sums of dK and dV the registers
-// of a thread hold two tiles of scores. Rows are those of queries in the kernel of
-// dQ, and of keys in those of dK and dV. Registers decide how many columns a tile
-// has: by ptxas these are the most that do not spill (scripts/ptxas-table.py). With
-// wgmma, a producer copies columns ahead.
+// A warp has one fragment of 16 rows: beside the sums of dK and dV, the registers of a thread hold two tiles of scores.
+// Rows are queries in the kernel of dQ, and keys in those of dK and dV. Registers limit the columns of a tile: these
+// are the most for which ptxas does not spill (scripts/ptxas-table.py). With wgmma, a producer copies columns ahead.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,9 +19,10 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr int64_t kFragmentRows = 16, kMinColumns = 16, kBlocksOfMultiprocessor = 2;
-/// Rows of a wgmma; warps of two groups that share columns; stages of these: powers of two, whose remainders are bits.
+/// Rows of a wgmma; warps of two groups that share columns; and their stages, powers of two, so that remainders are bit
+/// masks.
 static constexpr int64_t kWgmmaRows = 64, kWgmmaWarps = 8, kWgmmaStages[] = {4, 2};
-/// Of a kernel of all gradients; and rounds of a block for each that it may wait.
+/// Stages of a kernel of all gradients; and iterations of a block that make up for one wait.
 static constexpr int64_t kFusedStages = 2, kRoundsOfWait = 8;
 
 namespace {
@@ -32,7 +31,7 @@ struct WgmmaTile {
   int64_t headSize, columns;
 };
 } // namespace
-/// By ptxas none spills.
+/// ptxas spills for none of these.
 static constexpr WgmmaTile kWgmmaTiles[] = {{32, 96}, {64, 80}, {96, 64}, {256, 64}};
 
 static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
@@ -40,8 +39,8 @@ static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   int64_t largest = std::max(headSize, valueSize);
   if (!info.takesNarrow)
     return 32;
-  // A loop over the heads of a group has addresses of its own, and masks have positions, beside sums of 32 registers
-  // for each 64 columns and three numbers of each query.
+  // A loop over the heads of a group needs addresses, and masks need positions, beside sums of 32 registers for each 64
+  // columns and three values of each query.
   bool hasMasks = !op.getMaskMod().empty() || op.getBias() || op.getMask();
   bool isFull = headSize + valueSize > 256 || (headSize + valueSize > 192 && (getGroupSize(op) > 1 || hasMasks));
   return isFull ? kMinColumns : largest <= 64 ? 64 : 32;
@@ -51,7 +50,7 @@ static int64_t getLargestSize(SdpaBackwardOp op) {
   return std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
 }
 
-/// Why products of four warps do not fit; null where they do.
+/// Why wgmma does not fit; null where it does.
 static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo &info) {
   auto isFew = [&](DimKind kind) {
     int64_t size = getStaticSize(op, kind);
@@ -67,7 +66,7 @@ static const char *findObstacleToWgmma(SdpaBackwardOp op, const InstructionInfo 
   return nullptr;
 }
 
-/// Functions of scores, or positions on both sides of a score, whose operands take registers.
+/// True for score functions, or bounds on both sides of a score, whose operands take registers.
 static bool hasFunctions(SdpaBackwardOp op) {
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -76,7 +75,7 @@ static bool hasFunctions(SdpaBackwardOp op) {
          !op.getScoreMod().empty();
 }
 
-/// Columns of a tile whose sums, scores and gradients stay in registers, beside what functions and open sizes take.
+/// Columns of a tile whose sums, scores and gradients stay in registers beside those of functions and dynamic sizes.
 static int64_t chooseWgmmaColumns(SdpaBackwardOp op) {
   int64_t largest = getLargestSize(op);
   const auto *tile = llvm::find_if(kWgmmaTiles, [&](const WgmmaTile &each) { return largest <= each.headSize; });
@@ -87,7 +86,7 @@ static int64_t chooseWgmmaColumns(SdpaBackwardOp op) {
   return isOpen || hasFunctions(op) ? tile->columns - kMinColumns : tile->columns;
 }
 
-/// Two groups of four warps and a producer; null where shared memory does not hold a tile of 16 columns.
+/// Two warpgroups and a producer; null where shared memory cannot hold a tile of 16 columns.
 static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target) {
   for (int64_t columns = chooseWgmmaColumns(op); columns >= kMinColumns; columns -= kMinColumns)
     for (int64_t stages : kWgmmaStages) {
@@ -100,7 +99,7 @@ static BlockAttr chooseWgmmaSchedule(SdpaBackwardOp op, const TargetInfo &target
   return {};
 }
 
-/// True where tiles of queries meet a number of key tiles, from the first one on.
+/// True where each query tile meets a prefix of the key tiles.
 template <typename OpTy> static bool meetsFirstKeys(OpTy op, int64_t blockRows, int64_t queryTile) {
   if (op.getMaskMod().empty())
     return true;
@@ -109,7 +108,7 @@ template <typename OpTy> static bool meetsFirstKeys(OpTy op, int64_t blockRows, 
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
   if (!captured.empty() || op.getQueryRanges().empty() || ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys))
     return false;
-  Region built; // a block that skips a tile by a block map would not pass its turn on
+  Region built; // with a block map, a block that skips a tile would not pass its turn on
   OpBuilder b(op);
   if (buildRanges(b, op.getLoc(), op.getMaskMod(), RangeAxis::Queries, queries, keys, /*isDense=*/false, built)
           .numTested > 0)
@@ -135,8 +134,9 @@ bool attn::addsInOrder(Operation *op, BlockAttr schedule) {
                                         [&](auto each) { return meetsFirstKeys(each, rows, columns); });
 }
 
-/// Of one kernel for all gradients: five products instead of seven, but blocks wait for each other's part of dQ. Null
-/// where it cannot be, or where they wait for too long: those that start together have so many tiles of each head.
+/// The schedule of one kernel for all gradients: five products instead of seven, but blocks wait for each other's part
+/// of dQ. Null where it is not possible, or where the waits are too long: that depends on how many tiles of each head
+/// start together.
 static BlockAttr chooseFusedSchedule(SdpaBackwardOp op, const TargetInfo &target) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), queries = getStaticSize(op, DimKind::Query);
   bool isHalved = headSize % kFragmentRows == 0 && (headSize <= kWgmmaRows || headSize == 2 * kWgmmaRows);
@@ -158,7 +158,7 @@ static BlockAttr chooseFusedSchedule(SdpaBackwardOp op, const TargetInfo &target
     heads *= size;
   int64_t waits = llvm::divideCeil(target.gpu->multiprocessors * group, std::max<int64_t>(heads, 1)) - 1;
   int64_t rounds = llvm::divideCeil(queries, kWgmmaRows) * group;
-  if (!op.getMaskMod().empty()) { // half of the rounds, and each block starts two of them behind the one before
+  if (!op.getMaskMod().empty()) { // half of the iterations, and each block starts two of them after the previous one
     waits *= 2;
     rounds /= 2;
   }

@@ -1,8 +1,7 @@
 //===- SelectGpuSchedule.cpp - schedules of blocks of warps ---------------===//
 //
-// Tiles as FlashAttention-2 has them (Dao, arXiv:2307.08691): two fragments of 16
-// rows a warp if the accumulators leave room, so each matrix of K and V that is read
-// from shared memory is multiplied twice. A tile that does not fit the target's
+// Tiles as in FlashAttention-2 (Dao, arXiv:2307.08691): two fragments of 16 rows per warp if the accumulators leave
+// room, so that each matrix of K and V read from shared memory is multiplied twice. A tile that exceeds the target's
 // shared memory gets fewer keys, then fewer rows, before it is refused.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -17,23 +16,23 @@
 using namespace mlir;
 using namespace attn;
 
-/// Rows of a fragment, and keys of the depth of one mma.
+/// Rows of a fragment, and the depth in keys of one mma.
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
 /// Rows of a wgmma.
 static constexpr int64_t kWgmmaRows = 64;
-/// Stages of K and of V where a producer copies them.
+/// Stages of K and of V with a producer.
 static constexpr int64_t kProducerStages = 2;
-/// A tile has at most so many rows of heads that share a head of K: a warp has 16 of them. With more queries, prefill
-/// tiles are as good.
+/// Most rows of heads that share a key head in a tile: a warp has 16 of them. With more queries, prefill tiles are as
+/// good.
 static constexpr int64_t kMaxDecodeRows = 128, kMaxDecodeQueries = 16;
-/// Keys of a range with a running state of its own, at least: fewer would not pay for writing and merging the state.
-/// Steps that copy their own tiles have fewer bytes on their way, and need more blocks; converted rows are narrow.
+/// Fewest keys of a split: with fewer, writing and merging the state costs too much. Steps that copy their own tiles
+/// have fewer bytes in flight and need more blocks; converted rows are narrow.
 static constexpr int64_t kMinSplitKeys = 256, kMinPagedSplitKeys = 128, kMinConvertedSplitKeys = 96,
                          kDynamicSplitKeys = 1024;
-/// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
+/// Approximate blocks of a decode kernel per multiprocessor: one warp each, bound by shared memory.
 static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4, kConvertingBlocksPerMultiprocessor = 6;
-/// Bytes of K and V that a block of a decode kernel has on their way at least. Two
-/// blocks of a multiprocessor hide 1 microsecond at 4.8 TB/s (docs/GPU.md).
+/// Fewest bytes of K and V that a block of a decode kernel has in flight. Two blocks of a multiprocessor hide 1
+/// microsecond at 4.8 TB/s (docs/GPU.md).
 static constexpr int64_t kDecodeBytesInFlight = 24 * 1024, kDecodeKeys = 32, kMaxDecodeStages = 8;
 
 namespace {
@@ -42,7 +41,7 @@ struct TileChoice {
   llvm::StringLiteral reason;
 };
 
-/// What a schedule is made of.
+/// The parts of a schedule.
 struct BlockChoice {
   bool isDecode;
   InstructionAttr instruction;
@@ -52,17 +51,17 @@ struct BlockChoice {
 };
 } // namespace
 
-/// Rows of K and V of another type than Q are converted on their way to shared memory.
+/// Rows of K and V of another type than Q are converted on the way to shared memory.
 static bool convertsRows(SdpaOp op) {
   return getElementTypeOrSelf(op.getKey().getType()) != getElementTypeOrSelf(op.getQuery().getType());
 }
 
 /// Registers decide. Of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores take rowBlock * keyTile / 32.
-/// ptxas spills if the two leave less than some sixty (docs/GPU.md).
+/// ptxas spills if these leave less than about sixty (docs/GPU.md).
 static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP() && !convertsRows(op);
   bool isMasked = !op.getMaskMod().empty();
-  // A last tile of fewer keys has masks as well.
+  // A shorter last tile has masks as well.
   int64_t keys = getStaticSize(op, DimKind::Key), keyTile = 64;
   if (headSize > 64 && (headSize <= 96 || isMasked || ShapedType::isDynamic(keys) || keys % keyTile != 0))
     keyTile /= 2;
@@ -76,10 +75,10 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
   return llvm::find_if(cases, [](const auto &each) { return each.first; })->second;
 }
 
-/// Tiles of wgmma, of 64 rows for each four warps (FlashAttention-3, Shah et al., arXiv:2407.08608). A warp has one
+/// Tiles of wgmma, with 64 rows per warpgroup (FlashAttention-3, Shah et al., arXiv:2407.08608). A warp has one
 /// fragment of rows, so a thread has Dv / 2 registers of acc and keyTile / 2 of scores. With a producer
-/// (attn-specialize-warps) there is one block a multiprocessor, and a thread has 232, or 160 where three groups of
-/// warps share K and V. Otherwise two blocks hide each other's softmax, where a thread has 128.
+/// (attn-specialize-warps) there is one block per multiprocessor, and a thread has 232 registers, or 160 where three
+/// warpgroups share K and V. Without one, two blocks hide each other's softmax, and a thread has 128.
 static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize, bool hasProducer) {
   bool isPlain = !op.getBias() && !op.getMask() && isFinite(op.getScoreMod()) && !op.getDropoutP();
   bool isLarge = isPlain && hasProducer && headSize <= 128;
@@ -87,7 +86,7 @@ static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize, bool hasProducer)
           "four warps multiply 64 rows, and the registers hold the scores"};
 }
 
-/// Why products of four warps do not fit; null where they do.
+/// Why wgmma does not fit; null where it does.
 static const char *findObstacleToWgmma(SdpaOp op, const InstructionInfo &info, bool isDecode) {
   int64_t queries = getStaticSize(op, DimKind::Query);
   if (!info.takesNarrow)
@@ -97,8 +96,8 @@ static const char *findObstacleToWgmma(SdpaOp op, const InstructionInfo &info, b
   return nullptr;
 }
 
-/// Why no tensor map describes rows of K and V, as far as the op shows it (attn-specialize-warps sees the rest); empty
-/// where one may.
+/// Why no tensor map can describe the rows of K and V, as far as the op shows it (attn-specialize-warps checks the
+/// rest); empty where one may.
 static StringRef findObstacleToProducer(SdpaOp op) {
   if (convertsRows(op))
     return "rows are converted";
@@ -107,7 +106,7 @@ static StringRef findObstacleToProducer(SdpaOp op) {
   return {};
 }
 
-/// Keys of a range with a running state of its own: as many ranges as make so many blocks. 0 for no split.
+/// Keys of a split, such that about `blocks` blocks result. 0 for no split.
 static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
                            int64_t leastKeys, int64_t blocks) {
   int64_t keys = domain[numBatch + 1], tiles = 1;
@@ -122,7 +121,7 @@ static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t 
   return split < keys ? split : 0;
 }
 
-/// Rows that are converted, or come from pages, are copied by each step for itself.
+/// Each step copies its own tiles if rows are converted or come from pages.
 static bool copiesOwnTiles(SdpaOp op) { return convertsRows(op) || op.getKey().getDefiningOp<GatherPagesOp>(); }
 
 static int64_t getBlockBytes(SdpaOp op, int64_t rows, int64_t keyTile, bool hasPanels, int64_t stages) {
@@ -137,7 +136,7 @@ static int64_t getBlockBytes(SdpaOp op, const BlockChoice &choice) {
                        choice.instruction.getInfo().readsPanels(), choice.stages);
 }
 
-/// True where the rows of all heads that share a head of K are one tile.
+/// True where the rows of all heads that share a key head are one tile.
 static bool sharesKeys(SdpaOp op, int64_t largest) {
   int64_t queries = getStaticSize(op, DimKind::Query);
   if (ShapedType::isDynamic(queries) || queries < 1 || queries > kMaxDecodeQueries || op.getCuSeqlensQ())
@@ -151,7 +150,7 @@ static bool sharesKeys(SdpaOp op, int64_t largest) {
   return false;
 }
 
-/// The instruction and its tile, and whether a producer copies K and V.
+/// Chooses the instruction and its tile, and whether a producer copies K and V.
 static BlockChoice chooseInstruction(SdpaOp op, const TargetInfo &target) {
   int64_t headSize = std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
@@ -174,25 +173,25 @@ static void chooseDecodeTile(SdpaOp op, BlockChoice &choice) {
   int64_t bytes = getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() / 8;
   choice.tile.rowBlock = kFragmentRows;
   choice.tile.warps = llvm::divideCeil(getStaticSize(op, DimKind::Query) * getGroupSize(op), kFragmentRows);
-  // Large rows have few keys a tile, which leaves registers; one warp converts the whole tile.
+  // Tiles of large rows have few keys, which saves registers; one warp converts the whole tile.
   int64_t largest = std::max(headSize, valueSize);
   if (largest > 64 || convertsRows(op))
     choice.tile.keyTile =
         std::min(choice.tile.keyTile, largest > 160 && !copiesOwnTiles(op) ? kDecodeKeys / 2 : kDecodeKeys);
-  // 2 stages - 1 tiles are on their way.
+  // 2 stages - 1 tiles are in flight.
   int64_t tileBytes = choice.tile.keyTile * std::min(headSize, valueSize) * bytes;
   if (!copiesOwnTiles(op))
     choice.stages =
         std::min<int64_t>(llvm::divideCeil(llvm::divideCeil(kDecodeBytesInFlight, tileBytes) + 1, 2), kMaxDecodeStages);
 }
 
-/// A block has whole groups of the warps that multiply together. Half as many warps, or a group less; 0 for none.
+/// Half as many warps, or one warpgroup less: a block has whole groups of the warps that multiply together. 0 for none.
 static int64_t getFewerWarps(const BlockChoice &choice) {
   int64_t group = choice.instruction.getInfo().warps;
   return group > 1 ? choice.tile.warps - group : choice.tile.warps % 2 == 0 ? choice.tile.warps / 2 : 0;
 }
 
-/// Fewer stages, then keys, rows, and keys again, until the tiles fit the shared memory.
+/// Reduces stages, then keys, rows, and keys again, until the tiles fit the shared memory.
 static void fitSharedMemory(SdpaOp op, BlockChoice &choice, int64_t largest) {
   auto isTooLarge = [&] { return getBlockBytes(op, choice) > largest; };
   while (isTooLarge() && choice.stages > 1)
@@ -205,7 +204,7 @@ static void fitSharedMemory(SdpaOp op, BlockChoice &choice, int64_t largest) {
     choice.tile.keyTile /= 2;
 }
 
-/// The stages of a producer, where there is one.
+/// Chooses the stages of a producer, if there is one.
 static void chooseProducer(SdpaOp op, BlockChoice &choice, int64_t largest) {
   if (!choice.instruction.getInfo().readsPanels())
     return;
@@ -247,7 +246,7 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     return op.emitOpError("needs ") << llvm::divideCeil(bytes, 1024) << " KiB of shared memory for the smallest tile, "
                                     << target.name << " has " << largest / 1024 << "; use smaller heads";
   chooseProducer(op, choice, largest);
-  // No more rows than exist: slices of a bias or mask have only those.
+  // At most as many rows as exist: slices of a bias or mask have no more.
   int64_t blockRows = choice.tile.rowBlock * choice.tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
   return ScheduleAttr(BlockAttr::get(op.getContext(), choice.isDecode || isOneTile ? queries : blockRows,

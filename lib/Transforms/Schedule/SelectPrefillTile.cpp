@@ -1,13 +1,12 @@
 //===- SelectPrefillTile.cpp - the cost model of register kernels ---------===//
 //
-// One step of a register kernel loads a vector of Q^T (P^T) for each vector of query
-// rows and broadcasts an element of each row of K (column of V); all pairs of them are
-// multiplied. The step takes as long as the slowest of
-//   products / 2        two multiply-adds a cycle,
-//   instructions / 4    four instructions a cycle,
-//   5                   the cycles until an accumulator is used again
-// and a little for the loop. The constants are those of server processors since 2015;
-// they decide between kernels whose times differ by more than processors do.
+// One step of a register kernel loads a vector of Q^T (P^T) for each vector of query rows, and broadcasts an element of
+// each row of K (column of V); all pairs of them are multiplied. The step takes as long as the slowest of
+//   products / 2        two multiply-adds per cycle,
+//   instructions / 4    four instructions per cycle,
+//   5                   the latency until an accumulator is used again
+// plus a loop overhead. The constants are those of server processors since 2015. They decide between kernels whose
+// times differ by more than processors do.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,28 +22,27 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr double kLoopCycles = 0.5;
-/// More rows of K or V would compete for the same few lines of the first-level cache.
+/// More rows of K or V would compete for the same few sets of the L1 cache.
 static constexpr int64_t kMaxRowBlock = 6;
-/// Of matrices: rows and summed elements of an operand, and rows of a block, which lie packed.
+/// For matrix instructions: rows and depth of an operand, and most rows of a block, which are packed.
 static constexpr int64_t kMatrixRows = 2, kMatrixDepth = 4, kMaxMatrixRows = 8;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
 static constexpr int64_t kMaxVectors = 6;
-/// Shares of the time that a kernel loses for each register of an accumulator, as other code has one less, and for
-/// using the last one.
+/// Relative cost of each accumulator register, which other code then lacks, and of using the last register.
 static constexpr double kRegisterCost = 0.003, kLastRegisterCost = 0.05;
-/// The same where multiply-adds share their ports: 24 accumulators take 2 % less time than 16 there (Sapphire Rapids, D
-/// 64, schedules by hand).
+/// The same where multiply-adds share their ports: there, 24 accumulators take 2 % less time than 16 (Sapphire Rapids,
+/// D 64, schedules by hand).
 static constexpr double kSharedRegisterCost = 0.0005;
-/// The number of queries that is assumed for many.
+/// The number of queries assumed where they are many.
 static constexpr double kManyQueries = 4096;
-/// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
-/// is packed as well.
+/// Cycles for a line of K or V that is read again from the L2 cache, half of them hidden; and for a line that is also
+/// packed.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
-/// Two loads, shuffles and stores make so many elements quads.
+/// Elements that become quads with two loads, shuffles and stores.
 static constexpr double kQuadElements = 16, kQuadInstructions = 6;
-/// Lanes of f32 of a vector of NEON.
+/// f32 lanes of a NEON vector.
 static constexpr int64_t kQuadLanes = 4;
-/// What loads and stores of tiles add to the time of their products (attn on Granite Rapids, D 128).
+/// Factor by which loads and stores of tiles extend the time of their products (attn on Granite Rapids, D 128).
 static constexpr double kTileTransfers = 2.5;
 
 double attn::getStepCycles(double products, double instructions, const TargetInfo &target) {
@@ -60,24 +58,24 @@ public:
         isByLanes(shape.instruction == Instruction::FMALanes), isByQuads(shape.instruction == Instruction::Quads),
         maxRowBlock(isByQuads ? kMaxMatrixRows : kMaxRowBlock) {}
 
-  /// Beside the accumulators, the vectors of Q^T and a broadcast; without FMA a product replaces a copy of the vector.
-  /// By lanes, a vector of each row of K in the place of a broadcast.
+  /// Registers left beside the accumulators, the vectors of Q^T and a broadcast. Without FMA, each vector has a copy,
+  /// which a product overwrites. With products by lane, a vector of each row of K replaces the broadcast.
   int64_t getFreeRegisters(int64_t rows, int64_t vectors) const {
-    if (isByQuads) // two rows of K, and two lanes of Q^T, are a register
+    if (isByQuads) // a register holds two rows of K, or two lanes of Q^T
       return rows % kMatrixRows == 0 ? target.vectorRegisters - rows * vectors - rows / kMatrixRows - 2 : -1;
     if (isByLanes && rows > kQuadLanes && rows % kQuadLanes != 0)
-      return -1; // their columns of V would be broadcast
+      return -1; // their columns of V would need broadcasts
     if (isByLanes)
       return target.vectorRegisters - rows * vectors - vectors - rows;
     return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - 1;
   }
 
-  /// Cycles of all queries and one tile of keys.
+  /// Cycles of all queries and one key tile.
   double getCycles(const PrefillTile &tile) const {
     double tiles = ShapedType::isDynamic(shape.queries)
                        ? kManyQueries / tile.queryTile
                        : llvm::divideCeil(std::max<int64_t>(shape.queries, 1), tile.queryTile);
-    // The last block of vectors may have fewer than the others.
+    // The last block of vectors may be smaller.
     int64_t vectors = tile.queryTile / lanes, rest = vectors % tile.laneVectors;
     double products = vectors / tile.laneVectors * getProductCycles(tile.rowBlock, tile.laneVectors) +
                       (rest > 0 ? getProductCycles(tile.rowBlock, rest) : 0);
@@ -93,13 +91,13 @@ public:
   int64_t getMaxRowBlock() const { return maxRowBlock; }
 
 private:
-  /// Both products of so many vectors of query rows and a tile of keys.
+  /// Both products of `vectors` vectors of query rows and a key tile.
   double getProductCycles(int64_t rowBlock, int64_t vectors) const {
     return shape.headSize * getBlockCycles(shape.keyTile, rowBlock, vectors) +
            shape.keyTile * getBlockCycles(shape.valueSize, rowBlock, vectors);
   }
 
-  /// Of matrices: K, V and Q become quads, V pairs before that, once a step.
+  /// For matrix instructions: K, V and Q become quads, V pairs before that, once per step.
   double getQuadCycles(int64_t rows) const {
     if (!isByQuads)
       return 0;
@@ -118,7 +116,7 @@ private:
     if (isByQuads)
       return attn::getStepCycles(products, products + rows / kMatrixRows + vectors * kQuadLanes / kMatrixRows, target) /
              kMatrixDepth;
-    // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
+    // Without AVX, a broadcast takes an additional shuffle, and a product a copy of its operand.
     if (isByLanes && int64_t(rows) % kQuadLanes == 0)
       return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
@@ -141,10 +139,10 @@ double attn::getPrefillCycles(const PrefillShape &shape, const PrefillTile &tile
 
 double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const TargetInfo &target) {
   double lanes = target.getLanes(shape.elementBytes * 8), tiles = llvm::divideCeil(shape.queries, queryTile);
-  int64_t pairs = shape.parts == 1 ? 1 : 2 * shape.parts; // of parts i + j <= 2, as getPartPairs has them
+  int64_t pairs = shape.parts == 1 ? 1 : 2 * shape.parts; // parts i + j <= 2, as in getPartPairs
   double products = queryTile / lanes * (shape.headSize + shape.valueSize) * pairs;
   double lines = double(shape.headSize + shape.valueSize) * shape.parts * shape.elementBytes / 2 / target.lineBytes;
-  if (shape.isPacked) // K beside V
+  if (shape.isPacked) // K as well as V
     lines *= 2;
   return tiles * (products / (target.fmaPerCycle * target.tileRate) * kTileTransfers + lines * kPackedLineCycles +
                   queryTile / lanes * kSoftmaxCycles);

@@ -11,28 +11,28 @@
 
 namespace attn {
 
-/// What a prefill kernel has to multiply.
+/// The products of a prefill kernel.
 struct PrefillShape {
-  int64_t queries; ///< or ShapedType::kDynamic: many
+  int64_t queries; ///< ShapedType::kDynamic stands for many
   int64_t keyTile, headSize, valueSize;
-  int64_t elementBytes;      ///< of the accumulation
-  bool isPacked = false;     ///< K or V are widened, gathered or interleaved for each tile of queries
-  int64_t maxRows = 64;      ///< of a tile
-  int64_t minVectors = 1;    ///< of query rows in a block
-  Instruction instruction = {}; ///< what multiplies
-  int64_t parts = 1;         ///< of an element that tiles multiply
+  int64_t elementBytes;   ///< of the accumulation
+  bool isPacked = false;  ///< K or V are widened, gathered or interleaved for each query tile
+  int64_t maxRows = 64;   ///< of a tile
+  int64_t minVectors = 1; ///< of query rows in a block
+  Instruction instruction = {};
+  int64_t parts = 1; ///< of an element, for products of tiles
 };
 
-/// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows;
-/// a tile has `queryTile` rows, which are whole vectors.
+/// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows.
+/// A tile has `queryTile` rows, in whole vectors.
 struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
 };
 
-/// Cycles of all queries of a head and one key in a tile of `queryTile` rows that a tile instruction multiplies.
+/// Cycles of all queries of a head and one key, with a tile instruction and `queryTile` rows per tile.
 double getTiledCycles(const PrefillShape &shape, int64_t queryTile, const TargetInfo &target);
 
-/// Cycles of one step of a register kernel with so many multiply-adds and instructions, those among them.
+/// Cycles of one step of a register kernel with `products` multiply-adds among `instructions` instructions.
 double getStepCycles(double products, double instructions, const TargetInfo &target);
 
 /// Cycles of the softmax of a vector of scores.
@@ -41,11 +41,11 @@ constexpr double kSoftmaxCycles = 10;
 /// Cycles of all queries of a head and one key in a tile, by the same model.
 double getPrefillCycles(const PrefillShape &shape, const PrefillTile &tile, const TargetInfo &target);
 
-/// The same of all rows of a decode tile. Dynamic head sizes have no such kernel.
+/// The same for all rows of a decode tile. Dynamic head sizes have no such kernel.
 double getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &target);
 
 /// The tile with the fewest cycles by a model of the target (docs/Rationale.md): multiply-adds, instructions and
-/// latency of its register kernel, padded rows, and the passes of its tiles over K and V.
+/// latency of its register kernel, padded rows, and passes of its tiles over K and V.
 PrefillTile selectPrefillTile(const PrefillShape &shape, const TargetInfo &target);
 
 } // namespace attn

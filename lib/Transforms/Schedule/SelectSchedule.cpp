@@ -1,7 +1,7 @@
 //===- SelectSchedule.cpp - attn-select-schedule --------------------------===//
 //
-// Policy, not mechanism: reads the target's facts and the shape, attaches
-// a schedule to each sdpa that has none. Before and after: the same ops.
+// Policy, not mechanism: from the target's facts and the shape, attaches a schedule to each sdpa without one. Before
+// and after: the same ops.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,55 +21,57 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Keys of a tile: enough work between two updates of the row maximum, and few enough for the scores to stay in the
-/// first-level cache.
+/// Keys of a tile: enough work between two updates of the row maximum, and few enough for the scores to stay in the L1
+/// cache.
 static constexpr int64_t kKeyTile = 64;
-/// Lines in each set of the first-level cache that V leaves to P^T and O^T.
+/// Lines in each set of the L1 cache that V leaves to P^T and O^T.
 static constexpr int64_t kOtherWays = 2;
-/// With so many vector registers, a block of accumulators is as wide as a tile.
+/// With this many vector registers, a block of accumulators is as wide as a tile.
 static constexpr int64_t kManyRegisters = 32;
-/// Bytes of a row of Q^T, O^T or S^T of a tile. With more, S^T would fill the first-level cache.
+/// Bytes of a row of Q^T, O^T or S^T of a tile. With more, S^T would fill the L1 cache.
 static constexpr int64_t kQueryTileBytes = 256;
-/// With so few tiles, padded rows of the last one matter.
+/// Below this many tiles, padded rows of the last one matter.
 static constexpr int64_t kFewTiles = 32;
 /// Prefetch distance of K and V in rows, two tiles; in short heads it reaches the next head. It gains 11 % on heads of
 /// 128 keys and loses nothing on long ones.
 static constexpr int64_t kPrefetchRows = 2 * kKeyTile;
-/// Keys of a tile in a page, at least, for the page to be read where it lies. Tiles of fewer keys, or of rows with rows
-/// of other heads between them, cost more than gathering whole tiles.
+/// Fewest keys of a tile within a page for the page to be read in place. Smaller tiles, or tiles whose rows alternate
+/// with those of other heads, cost more than gathering whole tiles.
 static constexpr int64_t kMinKeysInPage = 32;
-/// A cache with so many keys a query is long: masks that differ between queries then end in few of its tiles.
+/// A cache with at least this many keys per query is long: masks that differ between queries then end in few of its
+/// tiles.
 static constexpr int64_t kLongCacheRatio = 4;
-/// With more queries, a kernel that sums lanes is never the faster one.
+/// With more queries, a kernel that sums lanes is never faster.
 static constexpr int64_t kMaxDecodeQueries = 64;
-/// Queries of a dynamic number that a decode kernel takes, at most: as many as a draft has tokens, or a beam.
+/// Most queries that a decode kernel takes if their number is dynamic: the tokens of a draft, or a beam.
 static constexpr int64_t kMaxFewQueries = 24;
-/// Vectors of query rows of a block, at least, where their number is dynamic: the last tile may have few of them, which
-/// then read K and V once.
+/// Fewest vectors of query rows in a block if their number is dynamic: the last tile may have few vectors, which then
+/// read K and V once.
 static constexpr int64_t kDynamicVectors = 3;
 /// Head sizes whose tiles have twice as many keys where multiply-adds share their ports. With blocks of 6 x 4 and
 /// without prefetch this takes 4 % less time at D 128 (Sapphire Rapids, schedules by hand).
 static constexpr int64_t kLongTileHeadSize = 128, kMaxLongTileHeadSize = 255;
-/// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
+/// Share of the L2 cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
 
-/// Rows and keys of a tile that a tile instruction multiplies: V is packed, and O loaded and stored, once a tile. With
-/// 128 x 128 such kernels take 12 to 18 % less time than with 64 x 64 (Granite Rapids, D 64 and 128).
+/// Rows and keys of a tile with a tile instruction: V is packed, and O loaded and stored, once per tile. With 128 x
+/// 128, such kernels take 12 to 18 % less time than with 64 x 64 (Granite Rapids, D 64 and 128).
 static constexpr int64_t kTiledRows = 128, kTiledKeys = 128;
-/// Rows of all heads that share one of K, at least. Fewer of them are memory-bound: a decode kernel reads K and V once.
+/// Fewest rows of all heads that share a key head. With fewer, the kernel is memory-bound, and a decode kernel reads K
+/// and V once.
 static constexpr int64_t kMinTiledRows = 16;
-/// What a step whose products and weights overlap takes of the cycles of their sequence (estimated, docs/Rationale.md).
+/// Time of a step that overlaps products and weights, relative to their sum (estimated, docs/Rationale.md).
 static constexpr double kOverlappedCycles = 0.77;
-/// Keys of its scores, and vectors of query rows, that are in registers at once.
+/// Keys of scores, and vectors of query rows, in registers at once.
 static constexpr int64_t kTiledBlock = 4;
 
-/// Keys of a tile of a page that is read where it lies; 0 if pages are gathered.
+/// Keys of a tile in a page that is read in place; 0 if pages are gathered.
 static int64_t getKeysInPage(SdpaOp op, GatherPagesOp gather) {
   int64_t keys = getPageTile(op, gather, kKeyTile);
   return keys == kKeyTile || (keys >= kMinKeysInPage && !hasHeadsSideBySide(op)) ? keys : 0;
 }
 
-/// True if the products read K and V in the caller's memory, not a widened or gathered tile.
+/// True if the products read K and V from the caller's memory, not from a widened or gathered tile.
 static bool readsKeysInPlace(SdpaOp op, const InstructionInfo &info) {
   Type type = getElementTypeOrSelf(op.getKey().getType());
   bool isWidened = !info.takesNarrow && type != getAccumulationType(type);
@@ -78,9 +80,9 @@ static bool readsKeysInPlace(SdpaOp op, const InstructionInfo &info) {
          (!gather || getKeysInPage(op, gather) > 0);
 }
 
-/// Keys of a tile whose rows of V, `rowBytes` each and read where they lie, stay in the first-level cache. Each block
-/// of columns walks down all rows of a tile, once for every block of query rows: rows of a power of two fall on few
-/// sets of the cache. A large register file has one such block, which reads a row once.
+/// Keys of a tile whose rows of V, `rowBytes` each and read in place, stay in the L1 cache. Each block of columns walks
+/// down all rows of a tile, once for every block of query rows, and rows with a power of two as size map to few sets of
+/// the cache. A large register file has one such block, which reads a row once.
 static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
   if (target.vectorRegisters >= kManyRegisters || rowBytes % target.lineBytes != 0)
     return kKeyTile;
@@ -88,7 +90,7 @@ static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
   return std::clamp(sets * (target.l1Ways - kOtherWays), kKeyTile / 2, kKeyTile);
 }
 
-/// Keys of a tile that are read in place.
+/// Keys of a tile that is read in place.
 static int64_t selectKeysInPlace(SdpaOp op, int64_t elementBytes, const TargetInfo &target) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   bool isLong =
@@ -96,8 +98,8 @@ static int64_t selectKeysInPlace(SdpaOp op, int64_t elementBytes, const TargetIn
   return isLong ? 2 * kKeyTile : getKeysInCache(valueSize * elementBytes, target);
 }
 
-/// Rows ahead of which K and V are prefetched. Where multiply-adds share their ports, prefetches cost more than they
-/// gain while K and V of a head stay in the second-level cache.
+/// Prefetch distance of K and V in rows. Where multiply-adds share their ports, prefetches cost more than they gain
+/// while K and V of a head stay in the L2 cache.
 static int64_t selectPrefetch(SdpaOp op, int64_t elementBytes, const TargetInfo &target) {
   int64_t keys = getStaticSize(op, DimKind::Key);
   int64_t columns = getStaticSize(op, DimKind::HeadSize) + getStaticSize(op, DimKind::ValueSize);
@@ -112,7 +114,7 @@ static bool hasLongCache(SdpaOp op) {
   return !ShapedType::isDynamic(queries) && !ShapedType::isDynamic(keys) && keys >= kLongCacheRatio * queries;
 }
 
-/// True if a smaller query tile would have fewer keys to multiply, or to test.
+/// True if a smaller query tile would multiply or test fewer keys.
 static bool hasMaskOfQueries(SdpaOp op) {
   WalkResult result = op.getMaskMod().walk([](IndexOp index) {
     return index.getKind() == IndexKind::Query ? WalkResult::interrupt() : WalkResult::advance();
@@ -121,14 +123,14 @@ static bool hasMaskOfQueries(SdpaOp op) {
 }
 
 namespace {
-/// A prefill schedule; of a number of queries that is known, the cycles of all heads of a group and one key.
+/// A prefill schedule and, if the number of queries is known, the cycles of all heads of a group and one key.
 struct PrefillChoice {
   PrefillAttr schedule;
   double cycles = 0;
 };
 } // namespace
 
-/// The least multiple of `unit` that makes as few tiles of `size` as `most` does; of a dynamic size, `most`.
+/// The least multiple of `unit` that splits `size` into as few tiles as `most` does; `most` for a dynamic size.
 static int64_t getEvenTile(int64_t size, int64_t unit, int64_t most) {
   if (ShapedType::isDynamic(size))
     return most;
@@ -139,16 +141,16 @@ static int64_t getEvenTile(int64_t size, int64_t unit, int64_t most) {
 /// True where no step modifies weights.
 static bool keepsWeights(SdpaOp op) { return !op.getDropoutP() && !op.getValueScale(); }
 
-/// True where several query tiles multiply by a head of V, of one head or of those that share it. Of packed queries on
-/// a cache most sequences have few.
+/// True where several query tiles use the same head of V, those of one head or of all heads that share it. With packed
+/// queries on a cache, most sequences have few queries.
 static bool isVisitedAgain(SdpaOp op, int64_t queries, int64_t queryTile) {
   if (op.getCuSeqlensQ() && !hasPackedKeys(op))
     return false;
   return ShapedType::isDynamic(queries) || llvm::divideCeil(queries, queryTile) * getGroupSize(op) > 1;
 }
 
-/// The same by a tile instruction. The register blocks do not matter. K and V are not prefetched: they would push the
-/// tiles out of the first-level cache.
+/// The same with a tile instruction. The register blocks do not matter. K and V are not prefetched, as that would evict
+/// the tiles from the L1 cache.
 static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queries, InstructionAttr instruction,
                                                         const TargetInfo &target) {
   int64_t lanes = target.getLanes(32), unit = instruction.getInfo().keyMultiple;
@@ -178,7 +180,7 @@ static std::optional<PrefillChoice> selectTiledSchedule(SdpaOp op, int64_t queri
   return choice;
 }
 
-/// The schedule of so many queries, or of a dynamic number; none where the smallest tile needs too much stack.
+/// The schedule of `queries` queries, or of a dynamic number; none where the smallest tile needs too much stack.
 static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t queries, const TargetInfo &target) {
   // 16-bit elements are widened tile by tile.
   Type elementType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
@@ -187,7 +189,7 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   if (instruction.getInfo().keyMultiple > 1) {
     std::optional<PrefillChoice> tiled = selectTiledSchedule(op, queries, instruction, target);
-    // Of heads whose parts need too much stack, multiply-adds have no parts.
+    // If the parts of large heads need too much stack, multiply-adds are used, which have no parts.
     if (tiled || getNumParts(getElementTypeOrSelf(op.getQuery())) == 1)
       return tiled;
     instruction = InstructionAttr::getFMA(op.getContext());
@@ -207,10 +209,10 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, tileKeys); };
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
-  // V is packed for each query tile. Larger tiles pack it half as often; under masks partial tiles should be small.
+  // V is packed for each query tile. Larger tiles pack it half as often; with masks, partial tiles should be small.
   bool isMasked = hasMaskOfQueries(op) && !(gather && hasLongCache(op));
   maxRows = kQueryTileBytes / elementBytes * (instruction.getInfo().takesNarrow && !isMasked ? 2 : 1);
-  // Few queries may be a multiple of another number of rows. Of many queries, padded rows are a small part.
+  // Few queries may be a multiple of another number of rows. With many queries, padded rows are a small part.
   if (shape.queries > kFewTiles * maxRows)
     shape.queries = ShapedType::kDynamic;
   else if (!ShapedType::isDynamic(shape.queries))
@@ -234,8 +236,8 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
   return choice;
 }
 
-/// `decode` by the tile instruction of the target, where its rows fill tiles and this takes fewer cycles. Packing reads
-/// K and V line by line, which hardware prefetches.
+/// `decode` with the target's tile instruction, if the rows fill tiles and this takes fewer cycles. Packing reads K and
+/// V line by line, which hardware prefetches.
 static DecodeAttr selectTiledDecode(SdpaOp op, DecodeAttr decode, const TargetInfo &target) {
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op.getContext());
@@ -255,7 +257,7 @@ static DecodeAttr selectTiledDecode(SdpaOp op, DecodeAttr decode, const TargetIn
 }
 
 /// True where a decode kernel takes fewer cycles. A prefill kernel has whole vectors of rows of each head. A decode
-/// kernel has the rows there are, of all heads that share a head of K, and sums the lanes of each product.
+/// kernel has only the existing rows, of all heads that share a key head, and sums the lanes of each product.
 static bool isFaster(SdpaOp op, DecodeAttr decode, const std::optional<PrefillChoice> &prefill,
                      const TargetInfo &target) {
   bool isTiled = prefill && prefill->schedule.getInfo().keyMultiple > 1;
@@ -297,7 +299,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
 std::optional<FewQueries> attn::selectFewQueries(SdpaOp op, const TargetInfo &target) {
   if (target.gpu || !ShapedType::isDynamic(getStaticSize(op, DimKind::Query)))
     return std::nullopt;
-  // Products of bytes have a static number of rows.
+  // Byte products have a static number of rows.
   int64_t most = getElementTypeOrSelf(op.getKey().getType()).isInteger(8) ? 1 : kMaxFewQueries;
   std::optional<FewQueries> few;
   for (int64_t queries = 1; queries <= most; ++queries) {
@@ -312,7 +314,7 @@ std::optional<FewQueries> attn::selectFewQueries(SdpaOp op, const TargetInfo &ta
   return few;
 }
 
-/// Kernels of GPUs overwrite what they return.
+/// GPU kernels overwrite their results.
 static LogicalResult refuseAccumulation(func::FuncOp function) {
   WalkResult result = function.walk([](Operation *op) {
     if (!isa<SdpaOp, FinalizeOp>(op) || !readsInits(op))

@@ -1,4 +1,4 @@
-//===- Specialize.cpp - branches that a call chooses from -----------------===//
+//===- Specialize.cpp - branches selected at run time ---------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

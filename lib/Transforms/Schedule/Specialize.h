@@ -1,7 +1,7 @@
-//===- Specialize.h - branches that a call chooses from ---------*- C++ -*-===//
+//===- Specialize.h - branches selected at run time -------------*- C++ -*-===//
 //
-// What attn-specialize-queries and attn-specialize-strides share: each makes of an
-// sdpa a copy for each kind of call, in the branches of an scf.if.
+// Shared parts of attn-specialize-queries and attn-specialize-strides: each makes copies of an sdpa for kinds of calls,
+// in the branches of an scf.if.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,18 +17,18 @@
 
 namespace attn {
 
-/// Calls `specialize`, which may replace it, for each sdpa of `func`; an error where `pass` has no target `target`.
+/// Calls `specialize`, which may replace the op, for each sdpa of `func`; an error where `pass` has no target `target`.
 mlir::LogicalResult
 specializeAll(mlir::func::FuncOp func, llvm::StringRef pass, llvm::StringRef target,
               llvm::function_ref<mlir::LogicalResult(mlir::RewriterBase &, SdpaOp, const TargetInfo &)> specialize);
 
-/// The dimension of an operand that follows dimension `position` of the domain; nullopt where it has none.
+/// The dimension of an operand for dimension `position` of the domain; nullopt where it has none.
 std::optional<unsigned> findDim(mlir::AffineMap map, unsigned position);
 
-/// Each result of `op` that is computed in an empty tensor gets one of its own: that of all branches.
+/// Gives each result of `op` that is computed in an empty tensor a destination of its own, shared by all branches.
 void giveOwnDestinations(mlir::OpBuilder &b, SdpaOp op);
 
-/// A copy of `op` with this schedule, at the builder's position; returns its results.
+/// Clones `op` with this schedule at the builder's position; returns the results.
 llvm::SmallVector<mlir::Value> cloneWithSchedule(mlir::OpBuilder &b, SdpaOp op, ScheduleAttr schedule);
 
 } // namespace attn

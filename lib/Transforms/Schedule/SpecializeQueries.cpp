@@ -1,11 +1,11 @@
 //===- SpecializeQueries.cpp - attn-specialize-queries --------------------===//
 //
-// A kernel of a dynamic number of queries has a branch for each kind of kernel, which it takes at run time:
+// A kernel with a dynamic number of queries has a branch for each kind of kernel, selected at run time:
 //
 //   if (Sq == 1) sdpa of one query  else if (Sq <= few and Sk is not) sdpa, a decode kernel  else sdpa
 //
-// Before: sdpa without a schedule, masks analysed. After: a copy of it in each branch of an scf.if; that of few queries
-// has a schedule.
+// Before: sdpa without a schedule, masks analysed. After: a copy of it in each branch of an scf.if; the copy for few
+// queries has a schedule.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,10 +28,10 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// With fewer keys, tiles of few rows (attn-tile) are faster than ranges of keys with states of their own.
+/// With fewer keys, tiles of few rows (attn-tile) are faster than key splits.
 static constexpr int64_t kMinKeys = 65;
 
-/// A copy of `op` of one query, at the builder's position; returns its results in their types of before.
+/// Clones `op` for one query at the builder's position; returns the results in their original types.
 static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   Location loc = op.getLoc();
   auto resize = [&](RankedTensorType type, unsigned dim) {
@@ -40,7 +40,7 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
     return type.clone(shape);
   };
   IRMapping mapping;
-  // What regions read as the number of queries.
+  // The value that regions read as the number of queries.
   unsigned queryPos = getDomainPosition(op, DimKind::Query);
   std::optional<unsigned> queryDim = findDim(getMaps(op)[0], queryPos);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
@@ -53,7 +53,7 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   auto copy = cast<SdpaOp>(b.clone(*op, mapping));
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<Slice> slices;
-  // Operands behind those with maps are scalars.
+  // Operands after those with maps are scalars.
   for (auto [operand, map] : llvm::zip(copy->getOpOperands(), maps)) {
     std::optional<unsigned> dim = findDim(map, queryPos);
     if (!dim)
@@ -65,7 +65,7 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
       operand.set(tensor::CastOp::create(b, loc, resize(type, *dim), operand.get()));
       continue;
     }
-    // A slice, as a cast of a tensor.empty folds into one of the branch's own, which is copied in the end.
+    // A slice: a cast of a tensor.empty would fold into one of the branch's own, which is copied in the end.
     Slice slice;
     slice.sizes = tensor::getMixedSizes(b, loc, operand.get());
     slice.sizes[*dim] = b.getIndexAttr(1);
@@ -84,7 +84,7 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   return results;
 }
 
-/// Makes of `op`, of a dynamic number of queries, a branch for each kind of kernel, where it has more than one.
+/// Replaces `op`, with a dynamic number of queries, by a branch for each kind of kernel, if there is more than one.
 static LogicalResult specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   if (op.getSchedule() || !isa<RankedTensorType>(op.getOutput().getType()))
     return success();

@@ -1,16 +1,16 @@
 //===- SpecializeSequences.cpp - attn-specialize-sequences ----------------===//
 //
-// A step of a serving engine has queries of many sequences packed: prompts, single tokens on long caches, and drafts of
-// a few tokens. Prompts have another kind of kernel than the others, so the sdpa becomes one for each kind:
+// A step of a serving engine packs queries of many sequences: prompts, single tokens on long caches, and drafts of a
+// few tokens. Prompts need another kind of kernel than the others, so the sdpa is split by kind:
 //
 //   rows of sequences of one query → (B, Hq, 1, D) → sdpa of one query → their rows of the outputs
-//   the same for sequences of 2 to 4 and of 5 to 8 queries, if there are any: (B, Hq, 4, D) and (B, Hq, 8, D)
+//   the same for sequences of 2 to 4 and of 5 to 8 queries, if any: (B, Hq, 4, D) and (B, Hq, 8, D)
 //   sdpa {min_queries = 9} of all others
 //
-// Which of them a sequence takes depends on its own length alone: its bits are the same in any batch. The copies are
-// 2 Hq rows a query; the keys are 2 Hkv Sk rows.
+// The kind depends only on the length of a sequence, so its result is bitwise the same in any batch. The copies are 2
+// Hq rows per query; the keys are 2 Hkv Sk rows.
 //
-// Before: sdpa with cu_seqlens of queries alone, masks spelled out. After: one for each kind of sequence.
+// Before: sdpa with cu_seqlens of queries alone, masks spelled out. After: one sdpa for each kind of sequence.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,11 +34,11 @@ using namespace attn;
 
 namespace {
 
-/// Queries of a sequence that is computed beside others of as many, at most. Rows that a sequence has less take their
-/// time; a class takes its time to compile.
+/// Most queries of the sequences that are computed together. Padding a sequence costs time; each class costs compile
+/// time.
 constexpr int64_t kClasses[] = {1, 4, 8};
 
-/// Makes the sdpa of sequences of `least` to `most` queries, and copies their rows.
+/// Builds the sdpa of sequences of `least` to `most` queries, and copies their rows.
 class ShortSequences {
 public:
   ShortSequences(OpBuilder &builder, SdpaOp op, int64_t least, int64_t most)
@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  /// The sdpa of these sequences alone.
+  /// The sdpa of these sequences only.
   SdpaOp createDense() {
     Value query = gather(op.getQuery()), keys = createKeyLengths();
     auto inits = llvm::map_to_vector(op.getDpsInits(),
@@ -69,7 +69,7 @@ private:
     dense.getKvLengthsMutable().assign(keys);
     if (most > 1)
       dense.getQLengthsMutable().assign(createQueryLengths());
-    // Pages within these lengths are all that it visits.
+    // It visits only pages within these lengths.
     for (OpOperand *rows : {&dense.getKeyMutable(), &dense.getValueMutable()})
       if (auto pages = rows->get().getDefiningOp<GatherPagesOp>()) {
         auto copy = cast<GatherPagesOp>(b.clone(*pages));
@@ -90,7 +90,7 @@ private:
     return results;
   }
 
-  /// What is carried through a loop, after a sequence: its number, its first row, and how many rows it has.
+  /// Called with a sequence index, its first row, its number of rows, and the loop-carried value.
   using Body = function_ref<Value(Value sequence, Value start, Value rows, Value carried)>;
 
   /// True for (Hq, total_q), false for (total_q, Hq, column).
@@ -113,7 +113,7 @@ private:
     Value end = getStart(arith::AddIOp::create(b, loc, sequence, getIndex(1)));
     return arith::SubIOp::create(b, loc, end, start);
   }
-  /// Whether a sequence of so many rows is one of these.
+  /// True for a sequence of this class.
   Value isShort(Value rows) {
     auto compare = [&](arith::CmpIPredicate predicate, int64_t number) -> Value {
       return arith::CmpIOp::create(b, loc, predicate, rows, getIndex(number));
@@ -160,7 +160,7 @@ private:
     });
   }
 
-  /// One index of each of these dimensions, and all of the others.
+  /// One index in each of these dimensions, and all of the others.
   Slice getRow(Value whole, ArrayRef<std::pair<unsigned, Value>> indices) {
     Slice slice;
     slice.sizes = tensor::getMixedSizes(b, loc, whole);
@@ -179,7 +179,7 @@ private:
     Value part = tensor::ExtractSliceOp::create(b, loc, type, from, source.offsets, source.sizes, source.strides);
     return tensor::InsertSliceOp::create(b, loc, part, to, target.offsets, target.sizes, target.strides);
   }
-  /// (Hq, column), or (Hq): what a row has without its unit dimensions.
+  /// (Hq, column), or (Hq): the shape of a row without unit dimensions.
   static SmallVector<int64_t> getRowShape(Value packed) {
     auto type = cast<ShapedType>(packed.getType());
     return isStatistic(packed) ? SmallVector<int64_t>{type.getDimSize(0)}
@@ -199,7 +199,7 @@ private:
     });
   }
 
-  /// A number for each of these sequences, 0 for others.
+  /// A length for each of these sequences, 0 for others.
   Value createLengths(Type type, function_ref<Value(Value sequence, Value rows)> getLength) {
     auto zeros =
         tensor::SplatOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), ArrayRef(count));
@@ -231,7 +231,7 @@ private:
 
 } // namespace
 
-/// Makes an sdpa for each kind of sequence of `op` where its queries alone are packed.
+/// Builds an sdpa for each kind of sequence of `op` where only its queries are packed.
 static LogicalResult specializeSequences(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   bool isStep = op.getCuSeqlensQ() && !hasPackedKeys(op) && !op.getMinQueries() && !op.getMaps();
   if (!isStep || op.getSchedule() || target.gpu || !isa<RankedTensorType>(op.getOutput().getType()))

@@ -1,10 +1,10 @@
 //===- SpecializeStrides.cpp - attn-specialize-strides --------------------===//
 //
-// The strides of a call decide in which order a decode kernel reads K and V:
+// The strides at run time decide in which order a decode kernel reads K and V:
 //
 //   if (stride of K and of V over heads < over keys) all heads of a key together  else head by head
 //
-// Before: sdpa without a schedule, masks analysed. After: where K and V have strides of the call, a copy of it with a
+// Before: sdpa without a schedule, masks analysed. After: where K and V have run-time strides, a copy of it with a
 // decode schedule in each branch of an scf.if.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -29,7 +29,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// stride over heads < stride over keys, of an argument with strides of the call; null for any other operand.
+/// stride over heads < stride over keys, for an argument with run-time strides; null for any other operand.
 static Value areHeadsSideBySide(OpBuilder &b, SdpaOp op, Value rows, AffineMap map) {
   unsigned keyPos = getDomainPosition(op, DimKind::Key), headPos = getNumBatchDims(op) - 1;
   std::optional<unsigned> head = findDim(map, headPos), key = findDim(map, keyPos);
@@ -45,7 +45,7 @@ static Value areHeadsSideBySide(OpBuilder &b, SdpaOp op, Value rows, AffineMap m
                                metadata.getStrides()[*key]);
 }
 
-/// Makes of `op` a branch for each order of K and V in memory, where it has a kernel for each.
+/// Replaces `op` by a branch for each order of K and V in memory, if it has a kernel for each.
 static LogicalResult specializeStrides(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   if (op.getSchedule() || getNumBatchDims(op) == 0 || !isStridedArgument(op.getKey()) ||
       !isStridedArgument(op.getValue()) || target.gpu || !isa<RankedTensorType>(op.getOutput().getType()))
@@ -54,7 +54,7 @@ static LogicalResult specializeStrides(RewriterBase &rewriter, SdpaOp op, const 
   if (failed(chosen))
     return failure();
   int64_t queries = getStaticSize(op, DimKind::Query);
-  // Tiles take the keys of one head at a time.
+  // Tiles have the keys of one head at a time.
   if (!isa<DecodeAttr>(*chosen) || chosen->getInfo().keyMultiple > 1)
     return success();
   std::optional<DecodeAttr> together = selectDecodeSchedule(op, queries, target, /*isSideBySide=*/true),

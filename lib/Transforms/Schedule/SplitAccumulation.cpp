@@ -1,7 +1,7 @@
 //===- SplitAccumulation.cpp - attn-split-accumulation --------------------===//
 //
-// Before: attn.sdpa with accumulate. After: one without, into tensors of its own,
-// and the merge of its state with the one that the outputs hold, elementwise.
+// Before: attn.sdpa with accumulate. After: one without, into new tensors, and an elementwise merge of its state with
+// that of the outputs.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// `op` without accumulate, into tensors that hold nothing.
+/// `op` without accumulate, into empty tensors.
 static SdpaOp createOverwriting(OpBuilder &b, SdpaOp op) {
   auto own = cast<SdpaOp>(b.clone(*op));
   own.removeAccumulateAttr();
@@ -37,7 +37,8 @@ static SdpaOp createOverwriting(OpBuilder &b, SdpaOp op) {
   return own;
 }
 
-/// Of elements of `inputs`, with these maps over the dimensions of `output`, which is of the type of `like`.
+/// Applies `body` to the elements of `inputs`, with these maps over the dimensions of `output`, which has the type of
+/// `like`.
 static Value createElementwise(OpBuilder &b, Value like, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
                                function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
   Location loc = like.getLoc();
@@ -57,7 +58,7 @@ static LogicalResult split(RewriterBase &b, SdpaOp op) {
   b.setInsertionPoint(op);
   Location loc = op.getLoc();
   SdpaOp own = createOverwriting(b, op);
-  // Rows and columns of the output: packed sequences are the rows of one.
+  // Rows and columns of the output: packed sequences form the rows of one.
   SmallVector<unsigned> kept;
   unsigned numBatch = getNumBatchDims(op);
   for (unsigned i = getPackedSequences(op) ? 1 : 0; i < numBatch; ++i)

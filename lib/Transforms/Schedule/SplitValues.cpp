@@ -1,9 +1,8 @@
 //===- SplitValues.cpp - attn-split-values --------------------------------===//
 //
-// Before: attn.sdpa of any number of value columns. After: several, each with as many
-// as the accumulators of a block hold, on slices of V and of the output. Each computes
-// the scores again: their product is the price of columns beyond the limit, as in the
-// latent heads of DeepSeek-V2 (576 and 512; arXiv:2405.04434).
+// Before: attn.sdpa with any number of value columns. After: several, each with as many columns as a block's
+// accumulators hold, on slices of V and of the output. Each computes the scores again: that product is the price of
+// columns beyond the limit, as in the latent heads of DeepSeek-V2 (576 and 512; arXiv:2405.04434).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,9 +24,9 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Parts begin at multiples of so many columns: rows of 16 bytes at least, whatever the element.
+/// Parts begin at multiples of this many columns: at least 16 bytes, for any element type.
 static constexpr int64_t kMultiple = 64;
-/// Each part is a kernel, and so much code.
+/// Each part is a kernel, which bounds the code size.
 static constexpr int64_t kMaxParts = 64;
 
 namespace {
@@ -48,7 +47,7 @@ struct ColumnSlice {
 };
 } // namespace
 
-/// Of no rows there are no slices: offset 0 is outside of them.
+/// Without rows there are no slices: offset 0 is out of bounds.
 static bool isEmpty(Value tensor) { return llvm::is_contained(cast<RankedTensorType>(tensor.getType()).getShape(), 0); }
 
 static Value slice(OpBuilder &b, Value tensor, unsigned dim, Columns columns) {
@@ -58,7 +57,7 @@ static Value slice(OpBuilder &b, Value tensor, unsigned dim, Columns columns) {
   return tensor::ExtractSliceOp::create(b, tensor.getLoc(), tensor, s.offsets, s.sizes, s.strides);
 }
 
-/// Pages stay pages: their slice is that of the cache.
+/// Pages stay pages: the cache is sliced instead.
 static Value sliceValue(OpBuilder &b, Value value, unsigned dim, Columns columns) {
   auto gather = value.getDefiningOp<GatherPagesOp>();
   if (!gather)
@@ -73,9 +72,9 @@ static Value sliceValue(OpBuilder &b, Value value, unsigned dim, Columns columns
   return part->getResult(0);
 }
 
-/// The row statistics are those of all parts.
+/// Removes row statistics; all parts share them.
 static void dropRowStatistics(SdpaOp op) {
-  // A range knows the sizes of the others as they were when it was made.
+  // An operand range caches the segment sizes at its creation.
   for (auto get : {&SdpaOp::getLogSumMutable, &SdpaOp::getMaxMutable, &SdpaOp::getLseMutable}) {
     MutableOperandRange statistic = (op.*get)();
     if (statistic.empty())
@@ -89,7 +88,8 @@ static void dropRowStatistics(SdpaOp op) {
   }
 }
 
-/// `op` on these columns of V and of `output`, which has the columns before; the first part writes the row statistics.
+/// `op` on these columns of V and of `output`, which has the previous columns; the first part writes the row
+/// statistics.
 static SdpaOp createPart(OpBuilder &b, SdpaOp op, Value output, unsigned valueDim, unsigned outputDim,
                          Columns columns) {
   auto part = cast<SdpaOp>(b.clone(*op));
@@ -149,7 +149,7 @@ struct SplitValuesPass : public attn::impl::SplitValuesPassBase<SplitValuesPass>
       int64_t size = getStaticSize(op, DimKind::ValueSize);
       if (ShapedType::isDynamic(size) || size <= kMaxBlockValueSize || op->getNumResults() == 0)
         continue;
-      // What it says is of the sizes as they were written.
+      // Diagnostics refer to the sizes in the source.
       if (failed(verifyGpuOp(op, kMaxParts * kMaxBlockValueSize)))
         return signalPassFailure();
       split(rewriter, op, size);

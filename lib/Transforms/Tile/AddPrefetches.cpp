@@ -1,10 +1,8 @@
 //===- AddPrefetches.cpp - attn-add-prefetches ----------------------------===//
 //
-// Before: loops over key tiles, as attn-tile makes them. After: in front of each
-// step, attn.prefetch of what a later step reads. Rows that lie one behind the other
-// continue in memory, so the next tile is some rows ahead. Rows of a page end with
-// it. So the ops that find a page, the lookup in the block table and its slice, are
-// cloned for the loop's next round.
+// Before: loops over key tiles from attn-tile. After: before each step, attn.prefetch of the data of a later step.
+// Consecutive rows continue in memory, so the next tile is a number of rows ahead. Rows of a page end with it. So the
+// ops that find a page, the lookup in the block table and its slice, are cloned for the next iteration of the loop.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,8 +26,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// A page is short if so many of them, or more, make up the prefetch distance. The products of its K then take too
-/// little time to hide its V, and those of V to hide the next page.
+/// A page is short if at least this many make up the prefetch distance. The products of its K then take too little time
+/// to hide its V, and those of V to hide the next page.
 static constexpr int64_t kShortPageRounds = 4;
 /// Bits of a cache line.
 static constexpr int64_t kLineBits = 512;
@@ -47,7 +45,7 @@ SmallVector<scf::ForOp> getKeyLoops(OnlineStepOp step) {
   SmallVector<scf::ForOp> loops;
   Value state = step.getDpsInits().front();
   while (true) {
-    if (auto part = state.getDefiningOp<tensor::ExtractSliceOp>()) // of the heads that share a head of K
+    if (auto part = state.getDefiningOp<tensor::ExtractSliceOp>()) // the heads that share a key head
       state = part.getSource();
     auto carried = dyn_cast<BlockArgument>(state);
     if (!carried)
@@ -61,7 +59,7 @@ SmallVector<scf::ForOp> getKeyLoops(OnlineStepOp step) {
   return loops;
 }
 
-/// Adds prefetches in front of a step.
+/// Adds prefetches before a step.
 class PrefetchBuilder {
 public:
   PrefetchBuilder(OnlineStepOp step)
@@ -75,7 +73,7 @@ private:
   unsigned keyPos() const { return query + 1; }
   unsigned headPos() const { return query + 2; }
   unsigned valuePos() const { return query + 3; }
-  /// False for the only tile of a kernel: what lies behind it is nobody's.
+  /// False for the only tile of a kernel: the memory after it is not its own.
   bool hasNextTile() const { return hasOtherTiles || !loops.empty(); }
 
   void create(const Source &source, Value row, Value column, int64_t rows, int64_t columns,
@@ -107,7 +105,7 @@ Value select(OpBuilder &b, Location loc, Value condition, Value x, Value y) {
   return arith::SelectOp::create(b, loc, condition, x, y);
 }
 
-/// `map` from the dimensions `row` and `column` alone: all others of a tile have size 1.
+/// `map` over the dimensions `row` and `column` only: all others of a tile have size 1.
 AffineMap restrictToRows(AffineMap map, unsigned row, unsigned column) {
   MLIRContext *ctx = map.getContext();
   SmallVector<AffineExpr> dims(map.getNumDims(), getAffineConstantExpr(0, ctx));
@@ -116,7 +114,7 @@ AffineMap restrictToRows(AffineMap map, unsigned row, unsigned column) {
   return map.replaceDimsAndSymbols(dims, {}, 2, 0);
 }
 
-/// The operands, or the sources of their packs. None if these lie elsewhere, or have no rows or columns.
+/// The operands, or the sources of their packs. None if these are elsewhere, or have no rows or columns.
 std::optional<Source> findSource(ValueRange operands, AffineMap map, unsigned row, unsigned column) {
   SmallVector<Value> tiles(operands);
   if (auto pack = tiles.front().getDefiningOp<PackOp>()) {
@@ -141,7 +139,7 @@ void PrefetchBuilder::create(const Source &source, Value row, Value column, int6
 // Many query rows
 //===----------------------------------------------------------------------===//
 
-/// The bias or mask of the next key tile; after the last one, of the first key tile of the next query tile.
+/// The bias or mask of the next key tile; after the last one, that of the first key tile of the next query tile.
 void PrefetchBuilder::addDense(Value operand, AffineMap map) {
   Location loc = step.getLoc();
   std::optional<Source> source = findSource(operand, map, query, keyPos());
@@ -164,7 +162,7 @@ void PrefetchBuilder::addDense(Value operand, AffineMap map) {
   int64_t bits = std::max(8u, getElementTypeOrSelf(source->tiles.front().getType()).getIntOrFloatBitWidth());
   column = add(b, loc, column, index(b, loc, kLineBits / bits - 1));
   int64_t keys = getMaxTileKeys(step);
-  // Twice, since all of it may come from memory and a request that finds no free buffer is dropped.
+  // Twice, as all of it may come from memory, and a request that finds no free line-fill buffer is dropped.
   for (Contraction product : {Contraction::Scores, Contraction::Values})
     create(*source, row, column, queries, keys, product);
 }
@@ -194,7 +192,7 @@ void PrefetchBuilder::addToPrefill(PrefillAttr schedule) {
 // Few query rows
 //===----------------------------------------------------------------------===//
 
-/// The ops that find `tiles` in a round of `loop`.
+/// The ops that find `tiles` in an iteration of `loop`.
 SetVector<Operation *> getLookup(scf::ForOp loop, ValueRange tiles) {
   SetVector<Operation *> lookup;
   BackwardSliceOptions options;
@@ -213,7 +211,7 @@ bool areInPages(scf::ForOp loop, ValueRange tiles) {
   return loop && llvm::any_of(getLookup(loop, tiles), [](Operation *op) { return isa<tensor::ExtractOp>(op); });
 }
 
-/// `tiles` as they are where the loop's index is `iv`, and others are what `mapping` says, at the builder's position.
+/// Clones `tiles` for induction variable `iv` of the loop, and other values as in `mapping`, at the builder's position.
 SmallVector<Value> cloneFor(OpBuilder &b, scf::ForOp loop, Value iv, ValueRange tiles, IRMapping mapping = {}) {
   mapping.map(loop.getInductionVar(), iv);
   for (Operation *op : getLookup(loop, tiles))
@@ -230,7 +228,8 @@ void PrefetchBuilder::addFirstRows(scf::ForOp loop, const Source &source, int64_
   create({first, source.map}, index(b, loc, 0), index(b, loc, 0), /*rows=*/1, columns, std::nullopt);
 }
 
-/// The pages of which a loop around the step takes some rows a round. The segments themselves if there is no such loop.
+/// The pages from which a loop around the step takes a few rows per iteration. The segments themselves if there is no
+/// such loop.
 SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
   SmallVector<Value> pages;
   auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
@@ -244,15 +243,15 @@ SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
   return pages;
 }
 
-/// The index of the loop's next round so many rounds later; of this round where there is none.
+/// The loop index `rounds` iterations later; the current one if the loop ends before.
 Value getNextRound(OpBuilder &b, Location loc, scf::ForOp loop, int64_t rounds) {
   Value next =
       add(b, loc, loop.getInductionVar(), b.createOrFold<arith::MulIOp>(loc, loop.getStep(), index(b, loc, rounds)));
   return select(b, loc, isBefore(b, loc, next, loop.getUpperBound()), next, loop.getInductionVar());
 }
 
-/// Prefetches the rows of all heads of the next tile of `loop` in the order of memory, a part of them beside each head
-/// of this one: a head's own rows lie apart, and memory delivers them at half its rate.
+/// Prefetches the rows of all heads of the next tile of `loop` in memory order, a part of them along with each head of
+/// this one: the rows of a single head are not contiguous, and memory delivers them at half its rate.
 void PrefetchBuilder::addHeadsInOrder(scf::ForOp loop, scf::ForOp heads, const Source &source, int64_t numHeads,
                                       int64_t rows, int64_t columns, Contraction product) {
   Location loc = step.getLoc();
@@ -265,7 +264,7 @@ void PrefetchBuilder::addHeadsInOrder(scf::ForOp loop, scf::ForOp heads, const S
   create({next, source.map}, row, zero, part, columns * numHeads, product);
 }
 
-/// Prefetches what the step reads next of K, or of V, beside the other product.
+/// Prefetches the next K or V of the step, along with the other product.
 void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   Location loc = step.getLoc();
   bool isKey = product == Contraction::Values;
@@ -274,7 +273,7 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   std::optional<Source> source = findSource(segments, maps[isKey ? 1 : 2], keyPos(), columnPos);
   if (!source)
     return;
-  bool isInterleaved = schedule.getKvHeads() > 1; // what follows for the same head comes after all other heads
+  bool isInterleaved = schedule.getKvHeads() > 1; // the next data of the same head comes after all other heads
   int64_t count = segments.size(), distance = schedule.getPrefetch(), columns = domain[columnPos];
   int64_t rows = getMaxTileKeys(step);
   scf::ForOp loop = loops.empty() ? scf::ForOp() : loops.back();
@@ -297,7 +296,7 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   bool isShort = count == 1 && rounds >= kShortPageRounds;
   if (!isKey && !isShort)
     return create(*source, zero, zero, rows, columns, product);
-  // Steps of some rows of a page are in a loop over it.
+  // Steps of a few rows of a page are in a loop over it.
   SmallVector<Value> pages = getPages(step, source->tiles);
   auto rowLoop = pages == source->tiles ? scf::ForOp() : cast<scf::ForOp>(step->getParentOp());
   SmallVector<Value> nextPages;
@@ -323,7 +322,7 @@ void PrefetchBuilder::addToDecode(DecodeAttr schedule) {
   addSegments(schedule, Contraction::Scores);
 }
 
-/// True for a step that has its prefetches already.
+/// True for a step that already has its prefetches.
 bool isPrefetched(OnlineStepOp step) {
   auto follows = [](Operation *op) {
     while ((op = op->getPrevNode()) && !isa<OnlineStepOp, scf::ForOp>(op))

@@ -1,8 +1,8 @@
 //===- BackwardTask.cpp - the gradients of one task -----------------------===//
 //
-// Key tiles, in them the heads of Q that share the head of K, in them query tiles:
-// each is a backward_step on operands without batch dimensions. The sums of K and V
-// of a key tile are (column, key) from its first step to its last one.
+// Loops over key tiles, over the query heads that share the key head, and over query tiles. Each iteration is a
+// backward_step on operands without batch dimensions. The sums of K and V of a key tile are (column, key) from its
+// first step to its last one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,11 +19,11 @@ using namespace attn;
 
 namespace {
 
-/// A key tile of a task, and what its steps read of it. Its sums of K and V are (column, key).
+/// A key tile of a task, and the operands that its steps read. Its sums of K and V are (column, key).
 struct KeyTile : DomainTile {
   KeyTile(const Task &task) : DomainTile(task), task(task) {}
   const Task &task;
-  Value head; ///< in the task; null for the one of K
+  Value head; ///< in the task; null for the key head
   Operand key, value;
   SmallVector<Value> transposed;
 };
@@ -36,12 +36,12 @@ static Value *find(const TaskShape &s, TileState &sums, StringRef name) {
   return found == s.gradients.end() ? nullptr : &sums[found - s.gradients.begin()];
 }
 
-/// The products are of tiles, whose operands are whole.
+/// True for products of tiles, whose operands are whole tiles.
 static bool usesTiles(const TaskShape &s) { return s.schedule.getInfo().keyMultiple > 1; }
 
 /// True where the keys that a query keeps may depend on its head.
 static bool readsHead(Region &maskMod, unsigned numBatch) {
-  // The only batch dimension is that of the heads.
+  // A single batch dimension is that of the heads.
   return maskMod
       .walk([&](IndexOp op) {
         bool reads = op.getKind() == IndexKind::Head || (op.getKind() == IndexKind::Batch && numBatch == 1);
@@ -66,7 +66,7 @@ bool attn::asksForBlockMap(BackwardStepOp step) {
          buildMaskRanges(b, step, step.getMaskMod(), RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
 }
 
-/// The keys that a query of `queries` visits: no others are read.
+/// The keys that the queries `queries` visit: no others are read.
 static PositionRange getVisitedKeys(OpBuilder &b, const TaskShape &s, const Task &task, PositionRange queries) {
   Location loc = s.loc;
   Value lower = index(b, loc, 0), upper = toValue(b, loc, task.numKeys);
@@ -85,7 +85,7 @@ static PositionRange getVisitedKeys(OpBuilder &b, const TaskShape &s, const Task
   };
   if (s.groupSize == 1 || s.numBatch == 0 || !readsHead(ranges, s.numBatch))
     return getRange(task);
-  // The hull of what the heads of the group visit; one that visits nothing adds nothing to it.
+  // The hull of the keys that the heads of the group visit; a head that visits none does not extend it.
   Value heads = toValue(b, loc, task.sizes[s.numBatch - 1]);
   TileState hull = createLoop(b, loc, lower, heads, 1, {upper, lower}, [&](Value inGroup, TileState carried) {
     DomainTile at = task;
@@ -103,7 +103,7 @@ static PositionRange getVisitedKeys(OpBuilder &b, const TaskShape &s, const Task
 // Query tiles
 //===----------------------------------------------------------------------===//
 
-/// Where the gradients of a tile are in the task's part of them.
+/// The position of a tile's gradients in the task's part of them.
 static DomainTile getInTask(OpBuilder &b, const TaskShape &s, const KeyTile &at) {
   DomainTile inTask;
   inTask.sizes = at.sizes;
@@ -119,7 +119,7 @@ static DomainTile getInTask(OpBuilder &b, const TaskShape &s, const KeyTile &at)
   return inTask;
 }
 
-/// The ranges in rows of the tile, for its panels of keys; none where every row visits every key.
+/// The query ranges in rows of the tile, for its panels of keys; none where every row visits every key.
 static void buildPanelRanges(OpBuilder &b, const TaskShape &s, const DomainTile &at, BackwardStepOp tiled) {
   Region &ranges = s.step.getQueryRanges();
   if (ranges.empty())
@@ -192,19 +192,19 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
   return sums;
 }
 
-/// A tile of the map: none of an empty one, without the predicate of a full one.
+/// The step of a tile of the map: none if it is empty, without the predicate if it is full.
 static TileState createMappedStep(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
   Value kind = getKindOfTile(b, s, at);
   return createStepOfKind(b, s.loc, kind, /*isDense=*/s.step.getBias() || s.step.getMask(), sums,
                           [&](bool isPartial) { return createStep(b, s, at, isPartial, sums); });
 }
 
-/// The start of the tile of the map that `first` lies in, or `first` where there is no map.
+/// The start of the map's tile that contains `first`; `first` without a map.
 static Value alignToMap(OpBuilder &b, const TaskShape &s, Value first, int64_t size) {
   return s.blockMap.kinds ? roundDown(b, s.loc, first, size) : first;
 }
 
-/// The query tiles that the key tile visits.
+/// Accumulates the query tiles that the key tile visits.
 static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
   Location loc = s.loc;
   auto tiles = [&](Value lower, Value upper, bool isPartial, TileState state) {
@@ -248,15 +248,14 @@ static Value transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, u
   return packRows(b, s, rows, column, {columns / 2, keys, 2}, {paired.floorDiv(2), key, paired % 2}, s.rowType);
 }
 
-/// True for V of sums of weights a key: numbers that are all the same, where only the gradient of V is asked for, which
-/// does not read them.
+/// True where V is a constant and its elements are not needed: sums of weights per key compute only the gradient of V.
 static bool isUnreadValue(const TaskShape &s) {
   Value value = s.step.getValue();
   return s.gradients == ArrayRef<StringRef>{"dvalue"} && s.step.getDcaptures().empty() &&
          (value.getDefiningOp<linalg::FillOp>() || matchPattern(value, m_Constant()));
 }
 
-/// Space in the place of V and its transposed rows.
+/// Allocates V and its transposed rows without filling them.
 static void spareValue(OpBuilder &b, const TaskShape &s, KeyTile &at, bool inPairs) {
   int64_t columns = s.getColumns(s.valuePos()), keys = s.schedule.getKeyTile();
   OpFoldResult width = b.getIndexAttr(columns);
@@ -270,7 +269,7 @@ static void spareValue(OpBuilder &b, const TaskShape &s, KeyTile &at, bool inPai
       createSpace(b, s.loc, shape, getAsIndexOpFoldResult(b.getContext(), shape), inPairs ? s.rowType : s.stateType));
 }
 
-/// The tile's operands of K and V, as the products read them.
+/// Packs the tile's operands of K and V as the products read them.
 static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
   auto gather = s.step.getKey().getDefiningOp<GatherPagesOp>();
   Part key = gather ? gatherPart(b, s, at, gather, "key") : getPart(b, s, at, s.step.getKey(), "key");
@@ -283,7 +282,7 @@ static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
     spareValue(b, s, at, inPairs);
   } else {
     Part value = getPart(b, s, at, s.step.getValue(), "value");
-    bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // as K: they have one type
+    bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // like K, of the same type
     at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
     at.transposed = {transposeRows(b, s, key, 2, inPairs), transposeRows(b, s, value, 3, inPairs)};
   }
@@ -308,7 +307,7 @@ static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at,
     if (!sum)
       continue;
     unsigned width = s.getWidth(name);
-    // From 0, or from what other chunks of queries have added, or what was there before.
+    // Starts at 0, or at the sum of other chunks of queries, or at the existing contents.
     if (at.task.queries || !s.getOperand(name).getDefiningOp<linalg::FillOp>()) {
       Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch, /*inPairs=*/false);
       *sum = createSlice(b, loc, read, getDimSlice(b, loc, read, 1, b.getIndexAttr(0), count));
@@ -348,7 +347,7 @@ TileState attn::accumulateTask(OpBuilder &b, const TaskShape &s, const Task &tas
     upper = min(b, loc, upper, task.keys->end);
   }
   if (task.queries && !s.step.getMaskMod().empty()) {
-    // Of the tiles, those that the task's queries visit.
+    // Only the tiles that the task's queries visit.
     PositionRange visited = getVisitedKeys(b, s, task, *task.queries);
     Value zero = index(b, loc, 0), size = index(b, loc, keyTile);
     auto getLength = [&](Value end) { return max(b, loc, subtract(b, loc, end, lower), zero); };

@@ -1,8 +1,7 @@
 //===- BackwardTile.cpp - tiles of gradients ------------------------------===//
 //
-// The step of a tile, and on a CPU its operands: slices without batch dimensions,
-// copies of rows in the order and type of the register kernel, regions whose
-// indices are positions of the tile.
+// The step of a tile, and on a CPU its operands: slices without batch dimensions, copies of rows in the order and type
+// of the register kernel, and regions with positions within the tile.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +17,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Rows of tiles are a cache line longer: columns of them then fall on all sets of the first-level cache.
+/// Rows of tiles are padded by a cache line, so that columns map to all sets of the L1 cache.
 static constexpr int64_t kLineBytes = 64;
 /// Columns that attn.pack moves in whole vectors of every target.
 static constexpr int64_t kPackedColumns = 16;
@@ -117,7 +116,7 @@ Value attn::createSpace(OpBuilder &b, Location loc, ArrayRef<int64_t> shape, Arr
   int64_t line = kLineBytes / (elements * elementType.getIntOrFloatBitWidth() / 8);
   SmallVector<int64_t> padded(shape);
   padded[1] = llvm::alignTo(shape[1], line) + line;
-  // No tensor.empty: CSE makes one of two, and of two destinations in it bufferisation makes one a buffer of its own.
+  // Not tensor.empty: CSE would merge two of them, and bufferisation would give one of two destinations another buffer.
   Value space = bufferization::AllocTensorOp::create(b, loc, RankedTensorType::get(padded, elementType),
                                                      /*dynamicSizes=*/ValueRange());
   SmallVector<OpFoldResult> origin(shape.size(), b.getIndexAttr(0)), unit(shape.size(), b.getIndexAttr(1));

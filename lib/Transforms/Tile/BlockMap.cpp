@@ -1,10 +1,9 @@
 //===- BlockMap.cpp - the kinds of all tiles, at run time -----------------===//
 //
-// Before: a step whose mask_mod has conjuncts that no range solves (block_map).
-// After: in front of its loops, a scf.forall that fills a tensor of i8,
-// (batch, head, query tile, key tile), with what attn.classify_tile says. The
-// forward pass reads a row of it for a tile of queries, gradients a column for a
-// tile of keys. A predicate that is the same for all heads is evaluated once.
+// Before: a step whose mask_mod has conjuncts that ranges cannot express (block_map). After: before its loops, a
+// scf.forall that fills a tensor of i8, (batch, head, query tile, key tile), with results of attn.classify_tile. The
+// forward pass reads a row of it for a query tile, gradients a column for a key tile. A predicate that is the same for
+// all heads is evaluated once.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,14 +18,14 @@
 using namespace mlir;
 using namespace attn;
 
-/// Rows of a part of a tile of gradients, at most. Tiles are larger than those of the forward pass: without parts, more
-/// of them would be at the borders of what a mask keeps.
+/// Most rows of a part of a gradient tile. These tiles are larger than those of the forward pass: without parts, more
+/// of them would be on the boundary of a mask.
 static constexpr int64_t kMaxPartRows = 32;
 
 /// Query tile `tile` of the batch indices `batch`.
 using GetTileFn = llvm::function_ref<TilePosition(ValueRange batch, Value tile)>;
 
-/// What the kinds depend on: sequences have lengths of their own.
+/// The indices that kinds depend on: sequences have lengths of their own.
 static BlockMap getAxes(const StepShape &s, Region &maskMod, bool isPacked) {
   BlockMap blockMap;
   blockMap.byBatch = isPacked;
@@ -38,7 +37,7 @@ static BlockMap getAxes(const StepShape &s, Region &maskMod, bool isPacked) {
   return blockMap;
 }
 
-/// The kinds of tiles of `queryTile` by `keyTile` positions, of which there are `queryTiles` to a batch index.
+/// The kinds of tiles of `queryTile` by `keyTile` positions, with `queryTiles` of them per batch index.
 template <typename StepOp>
 static BlockMap createKinds(OpBuilder &b, const StepShape &s, StepOp step, int64_t queryTile, int64_t keyTile,
                             int64_t lanes, OpFoldResult queryTiles, GetTileFn getTile) {
@@ -57,7 +56,7 @@ static BlockMap createKinds(OpBuilder &b, const StepShape &s, StepOp step, int64
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
-  // The map knows (batch, head); the domain may have further batch dimensions, which no predicate knows.
+  // The map is indexed by (batch, head); the domain may have further batch dimensions, which no predicate uses.
   SmallVector<Value> batch(s.numBatch, index(b, loc, 0));
   if (blockMap.byBatch)
     batch.front() = ivs[0];
@@ -67,7 +66,7 @@ static BlockMap createKinds(OpBuilder &b, const StepShape &s, StepOp step, int64
   SmallVector<OpFoldResult> origin = {ivs[0], ivs[1], ivs[2], zero}, extent = {one, one, one, keyTiles};
   SmallVector<OpFoldResult> unit(4, one);
   Value row = tensor::ExtractSliceOp::create(b, loc, forall.getRegionIterArgs()[0], origin, extent, unit);
-  if (Value sequences = step.getCuSeqlensK()) // tiles behind the keys of the sequence are not visited
+  if (Value sequences = step.getCuSeqlensK()) // tiles after the keys of the sequence are not visited
     numKeys = getSequenceLength(b, loc, sequences, batch[0]);
   Value keys = toValue(b, loc, numKeys), first = index(b, loc, 0);
   bool isWhole = isConstantIntValue(tile.rows, queryTile);
@@ -95,7 +94,8 @@ static BlockMap createKinds(OpBuilder &b, const StepShape &s, StepOp step, int64
 }
 
 BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
-  // Without keys there is nothing to map; the few rows of a decode tile evaluate their predicate once anyway.
+  // Without keys there is nothing to classify. Decode tiles evaluate their predicate once anyway, as they have few
+  // rows.
   if (isDecode(s) || !s.step.getBlockMap() || s.step.getMaskMod().empty() ||
       isConstantIntValue(s.domainSizes[s.keyPos()], 0))
     return {};
@@ -107,7 +107,7 @@ BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
 // Gradients
 //===----------------------------------------------------------------------===//
 
-/// Rows of a part: the most of a divisor of the tile that is whole vectors.
+/// Rows of a part: the largest divisor of the tile that is a multiple of the lanes.
 static int64_t getPartRows(int64_t queryTile, int64_t lanes) {
   for (int64_t rows = kMaxPartRows; rows >= lanes; --rows)
     if (queryTile % rows == 0 && rows % lanes == 0)
@@ -116,14 +116,14 @@ static int64_t getPartRows(int64_t queryTile, int64_t lanes) {
 }
 
 namespace {
-/// A part of tiles, and the rows of a tile.
+/// Size of the parts of tiles, and the rows of a tile.
 struct Parts {
   int64_t rows, keys, lanes, queryTile;
 };
 } // namespace
 
-/// On a CPU, of rows that fill vectors and a panel of keys; on a GPU a column tile both ways, as rows of its kernels
-/// are queries or keys.
+/// On a CPU, rows that fill vectors by a panel of keys. On a GPU, a column tile in both dimensions, as rows of its
+/// kernels are queries or keys.
 static Parts getParts(ScheduleAttr schedule) {
   if (auto block = dyn_cast<BlockAttr>(schedule))
     return {block.getKeyTile(), block.getKeyTile(), block.getLanes(), block.getKeyTile()};
@@ -145,7 +145,7 @@ BlockMap attn::createBlockMap(OpBuilder &b, const BackwardShape &s) {
   if (sequences)
     numQueries = getLongestSequence(b, loc, s.domainSizes[0],
                                     [&](Value batch) { return getSequenceLength(b, loc, sequences, batch); });
-  // Whole tiles: parts behind the last row are empty.
+  // Whole tiles: parts after the last row are empty.
   OpFoldResult numParts =
       affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(queryTile) * (queryTile / partRows), {numQueries});
   auto getPart = [&](ValueRange batch, Value part) {
@@ -161,7 +161,7 @@ BlockMap attn::createBlockMap(OpBuilder &b, const BackwardShape &s) {
   return createKinds(b, s, s.step, rows, keys, lanes, numParts, getPart);
 }
 
-/// The part of the map that position `offset` lies in.
+/// The part of the map that contains position `offset`.
 static Value getPartIndex(OpBuilder &b, Location loc, OpFoldResult offset, int64_t size) {
   return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).floorDiv(size), {offset}));
 }
@@ -184,7 +184,7 @@ Value attn::getKindOfTile(OpBuilder &b, const BackwardShape &s, const DomainTile
       return TileState{max(b, loc, inner[0], kind), min(b, loc, inner[1], kind)};
     });
   });
-  // The same kind for all parts, or partial.
+  // The common kind of all parts, or partial.
   Value isSame = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, extremes[0], extremes[1]);
   return arith::SelectOp::create(b, loc, isSame, extremes[0], partial);
 }

@@ -1,6 +1,6 @@
 //===- ColumnLoops.cpp - loops over the columns that a tile visits --------===//
 //
-// Columns are the keys of a tile of queries, or the queries of a tile of keys.
+// Columns are the keys of a query tile, or the queries of a key tile.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper,
 
 TileState attn::createBranch(OpBuilder &b, Location loc, Value condition, function_ref<TileState()> then,
                              function_ref<TileState()> otherwise) {
-  // The types of the results are known once a branch is built.
+  // The result types are known only once a branch is built.
   auto build = [&](function_ref<TileState()> body) {
     return [&, body](OpBuilder &nested, Location) {
       OpBuilder::InsertionGuard guard(b);

@@ -1,9 +1,8 @@
 //===- DecomposeStep.cpp - attn-decompose-step ----------------------------===//
 //
-// online_step on tensors or memrefs → product, map_scores, row_max, rescale,
-// weights, product; backward_step → products, score_gradients, products. The
-// formulas stand in lib/IR (DecomposeStep.cpp, DecomposeBackwardStep.cpp), as the
-// reference makes linalg of the same ops.
+// online_step on tensors or memrefs → product, map_scores, row_max, rescale, weights, product; backward_step →
+// products, score_gradients, products. The formulas are in lib/IR (DecomposeStep.cpp, DecomposeBackwardStep.cpp), as
+// the reference lowers the same ops to linalg.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,7 +1,7 @@
-//===- KeyLoops.cpp - which keys a tile of queries visits -----------------===//
+//===- KeyLoops.cpp - the keys that a query tile visits -------------------===//
 //
-// The loops follow from key_ranges alone. No key outside of the visited range is
-// read. If ranges cannot express it, a block map tells the kind of each tile.
+// The loops follow from key_ranges alone. No key outside of the visited range is read. Where ranges cannot express it,
+// a block map has the kind of each tile.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// visited lower and upper, full lower and upper, as the region of the ranges has them.
+/// Visited lower and upper, full lower and upper, as the region of ranges yields them.
 static SmallVector<Value> getKeyBounds(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &ranges) {
   return inlineRegion(b, ranges, {}, [&](IndexOp op) {
     if (op.getKind() == IndexKind::FirstQuery)
@@ -30,7 +30,7 @@ static bool needsAlignedTiles(const TileShape &s) {
 }
 
 /// Whole tiles of `length` keys from `lower` on, each from several segments. Segments of a dense range are parts of it,
-/// so each load walks through memory without a gap; if heads lie side by side, they are parts of the tile. Segments of
+/// so each load walks through memory without a gap; where heads are adjacent, they are parts of the tile. Segments of
 /// pages are the next pages.
 static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query,
                                       Value lower, OpFoldResult length, TileState state) {
@@ -39,7 +39,7 @@ static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const Ti
   auto apply = [&](AffineExpr expr) {
     return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, expr, {length}));
   };
-  /// Steps of `rows` keys from each of the segments that `getFirst` gives.
+  /// Steps of `rows` keys from each of the segments, which start at `getFirst`.
   auto createSteps = [&](Value from, Value to, int64_t by, int64_t rows, int64_t numSegments,
                          function_ref<Value(int64_t, Value)> getFirst) {
     state = createLoop(b, loc, from, to, by, state, [&](Value position, TileState carried) {
@@ -71,7 +71,7 @@ static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const Ti
   return createSteps(end, add(b, loc, lower, apply(dim)), keyTile, keyTile, /*numSegments=*/1, getNext(keyTile));
 }
 
-/// Whole tiles from `lower` on; `end` is where they end.
+/// Whole tiles from `lower` on; sets `end` to their end.
 static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query,
                                   Value lower, Value upper, bool isPartial, TileState state, Value &end) {
   Location loc = s.step.getLoc();
@@ -148,12 +148,12 @@ ColumnRanges attn::getKeyColumns(OpBuilder &b, const TileShape &s, const TilePos
 TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
                          ValueRange query, TileState state) {
   Location loc = s.step.getLoc();
-  // Where sequences of no rows begin is known at run time alone.
+  // The start of a sequence without rows is known only at run time.
   if (isConstantIntValue(s.domainSizes[s.keyPos()], 0))
     return state;
   ColumnRanges ranges = getKeyColumns(b, s, at);
   Value &lower = ranges.lower, &upper = ranges.upper;
-  // A tile behind the rows of its sequence visits no keys.
+  // A tile after the rows of its sequence visits no keys.
   if (getPackedSequences(s.step))
     upper = arith::SelectOp::create(
         b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at.firstQuery, at.endQuery), upper, lower);
@@ -163,7 +163,7 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
   }
   if (blockMap.kinds && !s.hasFewKeys)
     return createMappedTiles(b, s, at, blockMap, query, lower, upper, state);
-  // A tile of a page lies in that page alone.
+  // A tile of a page must not cross its end.
   AffineExpr tile = b.getAffineDimExpr(0);
   auto align = [&](Value &bound, AffineExpr aligned) {
     if (needsAlignedTiles(s) && getConstantIntValue(bound) != 0)

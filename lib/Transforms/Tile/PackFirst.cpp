@@ -1,13 +1,12 @@
-//===- PackFirst.cpp - K and V packed in front of the query tiles ---------===//
+//===- PackFirst.cpp - K and V packed before the query tiles --------------===//
 //
-// Before: none. After: a parallel loop over heads of V and key tiles, which packs
-// each key tile that any query visits into a tensor of all of them: V, and K where
-// its rows are not read as they lie. Steps take their tiles from it (`pack_first` of
-// #attn.prefill), so they begin at multiples of a tile.
+// Before: no packed keys. After: a parallel loop over heads of V and key tiles, which packs each key tile that any
+// query visits into a tensor of all tiles: V, and K where its rows are not read in place. Steps read their tiles from
+// it (`pack_first` of #attn.prefill), so they begin at multiples of a tile.
 //
-// Key tiles of packed sequences follow each other as well, with at most one more for
-// each sequence: those of sequence b, whose first row is s, begin at s floordiv T + b,
-// behind those of the one before. A round of the loop has all tiles of a sequence.
+// Key tiles of packed sequences are consecutive too, with at most one more for each sequence: those of sequence b,
+// whose first row is s, begin at s floordiv T + b, after those of the previous one. An iteration of the loop has all
+// tiles of a sequence.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +21,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Indices of batch dimension `dim` that share K, V and the keys they visit; 0 where all of them do.
+/// Number of indices of batch dimension `dim` that share K, V and their visited keys; 0 where all do.
 static int64_t getSharing(const TileShape &s, unsigned dim) {
   bool isOwn = (dim == 0 && (getPackedSequences(s.step) || visitsKeysBy(s.step, {IndexKind::Batch}))) ||
                (dim + 1 == s.numBatch && visitsKeysBy(s.step, {IndexKind::Head}));
@@ -53,7 +52,7 @@ static Value extractTile(OpBuilder &b, Location loc, Value tiles, const Slice &s
   return tensor::ExtractSliceOp::create(b, loc, type, tiles, slice.offsets, slice.sizes, slice.strides);
 }
 
-/// The first tile of the sequence at `at`; 0 where there are no packed ones.
+/// The first tile of the sequence at `at`; 0 without packed sequences.
 static OpFoldResult getFirstTile(OpBuilder &b, const TileShape &s, const DomainTile &at, int64_t tileKeys) {
   if (!at.keyStart)
     return b.getIndexAttr(0);
@@ -76,7 +75,7 @@ static TilePosition getAllQueries(OpBuilder &b, const TileShape &s, ValueRange b
   return at;
 }
 
-/// The keys before `upper` of the tile at `at` into `target`: rows of K, or columns of V.
+/// Packs the keys before `upper` of the tile at `at` into `target`: rows of K, or columns of V.
 static Value packTile(OpBuilder &b, const TileShape &s, TilePosition at, bool isKey, Value tile, Value upper,
                       Value target) {
   Location loc = s.step.getLoc();
@@ -97,7 +96,7 @@ static Value packTile(OpBuilder &b, const TileShape &s, TilePosition at, bool is
   return tensor::InsertSliceOp::create(b, loc, rows, target, slice.offsets, slice.sizes, slice.strides);
 }
 
-/// Tiles [first, end) of `at`, as far as they are visited, into `tiles`.
+/// Packs the visited tiles in [first, end) of `at` into `tiles`.
 static TileState packTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, Value first, Value end,
                            TileState tiles) {
   Location loc = s.step.getLoc();
@@ -199,7 +198,7 @@ Value attn::loadPacked(OpBuilder &b, const TileShape &s, const TilePosition &at,
   OpFoldResult tile =
       apply(b, s, dim.floorDiv(tileKeys) + b.getAffineDimExpr(1), {key, getFirstTile(b, s, at, tileKeys)});
   Slice slice = getTiles(b, tiles, place, tile, b.getIndexAttr(1));
-  // A tile of few keys is a part of one.
+  // A smaller key tile is a part of a packed tile.
   slice.sizes[s.numBatch + 1 + keyDim] = b.getIndexAttr(getKeyTile(s));
   if (getKeyTile(s) != tileKeys)
     slice.offsets[s.numBatch + 1 + keyDim] = apply(b, s, dim % tileKeys, {key});

@@ -1,10 +1,9 @@
 //===- Tile.cpp - attn-tile -----------------------------------------------===//
 //
-// Before: init_state, online_step over all keys, finalize, with a schedule.
-// After: one scf.forall over batch dimensions and query tiles; in it Q packed
-// with rows as lanes, the state of one tile, loops over key tiles that carry
-// it, and finalize into the tile's slice of the outputs. TileBuilder makes the
-// body; TileDecode.cpp the loops of few query rows.
+// Before: init_state, online_step over all keys, finalize, with a schedule. After: one scf.forall over batch dimensions
+// and query tiles. Its body packs Q with rows as lanes, initialises the state of one tile, carries it through loops
+// over key tiles, and finalizes it into the tile's slice of the outputs. TileBuilder builds the body; TileDecode.cpp
+// builds the loops of few query rows.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,18 +25,18 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Query tiles that the remark counts one by one, at most.
+/// Most query tiles that the remark counts one by one.
 static constexpr int64_t kMaxCountedTiles = 1 << 14;
 
-/// Rows of K in a block of a tile of few query rows, at most: what they are short of a block is computed in vain.
+/// Most rows of K in a block of a tile of few query rows: padding a block is wasted work.
 static constexpr int64_t kMaxBlockRows = 8;
-/// A query tile of at most this share of its rows is made of vectors of rows.
+/// A query tile with at most this share of its rows is split into vectors of rows.
 static constexpr int64_t kFewRowsShare = 2;
 
-/// The state of a tile that has folded its keys.
+/// Returns the state of a tile that has accumulated its keys.
 using FoldFn = llvm::function_ref<TileState(const TileShape &, const TilePosition &)>;
 
-/// full, partial and skipped tiles of one head on the grid of query and key tiles, as the ranges of keys tell them.
+/// Full, partial and skipped tiles of one head on the grid of query and key tiles, by the key ranges.
 static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t numKeys) {
   int64_t queryTile = step.getSchedule()->getQueryTile(), keyTile = step.getSchedule()->getKeyTile();
   if (step.getBlockMap())
@@ -65,7 +64,7 @@ static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t num
   return llvm::formatv(": {0} full, {1} partial, {2} skipped per head", full, partial, skipped).str();
 }
 
-/// True where the end of the keys that a tile of queries visits depends on which queries these are.
+/// True where the end of the visited keys depends on the query tile.
 static bool visitsMoreKeysLater(OnlineStepOp step) {
   if (step.getKeyRanges().empty())
     return false;
@@ -80,12 +79,12 @@ static bool visitsMoreKeysLater(OnlineStepOp step) {
   });
 }
 
-/// A tile of one vector of rows: a query tile of few rows is made of such ones, so that little of it is padding. None
-/// where the number of rows is static, or there are always more keys than a key tile, or only a region knows how many
-/// keys a sequence has.
+/// A tile of one vector of rows. A query tile of few rows is split into these, so that little of it is padding. None
+/// where the number of rows is static, there are always more keys than a key tile, or only a region knows the number of
+/// keys of a sequence.
 static std::optional<TileShape> getFewRows(const TileShape &s) {
   auto prefill = dyn_cast<PrefillAttr>(s.schedule);
-  std::optional<int64_t> queries, keys; // of packed sequences they are those of all
+  std::optional<int64_t> queries, keys; // of all rows, for packed sequences
   if (!getPackedSequences(s.step)) {
     queries = getConstantIntValue(s.domainSizes[s.queryPos()]);
     keys = getConstantIntValue(s.domainSizes[s.keyPos()]);
@@ -96,9 +95,9 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
     return std::nullopt;
   TileShape few = s;
   int64_t lanes = prefill.getLanes(), accumulators = prefill.getBlockRows() * prefill.getBlockVectors();
-  // Rows further ahead would be asked for too early: all heads of the sequences in between are visited before them.
+  // Rows further ahead would be prefetched too early: all heads of the sequences in between are visited before them.
   int64_t prefetch = s.step.getCuSeqlensK() ? std::min(prefill.getPrefetch(), lanes) : prefill.getPrefetch();
-  // As many keys as rows: what a step asks for ahead is spread over the keys of its tile.
+  // As many keys as rows: the prefetches of a step are spread over the keys of its tile.
   int64_t fewKeys = llvm::alignTo(lanes, prefill.getInfo().keyMultiple);
   int64_t keyTile = getKeyTile(s) % fewKeys == 0 ? fewKeys : getKeyTile(s);
   few.schedule = PrefillAttr::get(s.step.getContext(), lanes, keyTile, lanes, std::min(accumulators, kMaxBlockRows),
@@ -108,7 +107,7 @@ static std::optional<TileShape> getFewRows(const TileShape &s) {
   return few;
 }
 
-/// Tiles of `few` rows one after the other, of the tile at `at`; returns what they make of `outputs`, its slices.
+/// Consecutive tiles of `few` rows of the tile at `at`; returns the new values of `outputs`, its slices.
 static SmallVector<Value> createTilesOfFewRows(OpBuilder &b, const TileShape &few, const TilePosition &at,
                                                FinalizeOp finalize, ValueRange outputs, FoldFn fold) {
   Location loc = finalize.getLoc();
@@ -147,7 +146,7 @@ static Value isShort(OpBuilder &b, const TileShape &s, const TilePosition &at) {
                                isAtMost(keys, getKeyTile(s)));
 }
 
-/// One forall over batch dimensions and query tiles; returns what replaces the results of finalize.
+/// One forall over batch dimensions and query tiles; returns the replacements of the results of finalize.
 static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
                                              InitStateOp init) {
   Location loc = finalize.getLoc();
@@ -160,7 +159,7 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   auto forall = scf::ForallOp::create(rewriter, loc, bounds, inits, std::nullopt);
   rewriter.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
-  // The tiles with the most keys first: the short ones at the end balance the threads.
+  // The tiles with the most keys come first, so that short ones at the end balance the threads.
   Value tileIndex = ivs.back();
   if (visitsMoreKeysLater(step)) {
     AffineExpr index, count;
@@ -225,16 +224,15 @@ FailureOr<SmallVector<Value>> attn::tileOnlineForm(RewriterBase &rewriter, Final
   return results;
 }
 
-/// Whether these are the query rows of a tile, or some of its heads.
+/// True for the query rows of a tile, or some of its heads.
 static bool isPacked(Value query) {
   while (auto slice = query.getDefiningOp<tensor::ExtractSliceOp>())
     query = slice.getSource();
   return query.getDefiningOp<PackOp>();
 }
 
-/// True for what this pass has made already: its queries are packed, or it folds in a loop inside a parallel one. A
-/// user's own parallel loop holds whole attention. A tile without keys has no queries; that its function was here is
-/// noted on it.
+/// True for results of this pass: queries are packed, or keys are accumulated in a loop inside a parallel one. A user's
+/// parallel loop contains whole attention. A tile without keys has no queries; its function has an attribute instead.
 static bool isTiled(FinalizeOp finalize) {
   Value state = finalize.getAcc();
   while (true) {

@@ -1,13 +1,12 @@
 //===- TileBackward.cpp - attn-tile of the gradients ----------------------===//
 //
-// Before: a backward_step over all queries and keys, with a schedule. After: one
-// scf.forall over batch dimensions, or packed sequences, and heads of K. A task
-// goes through its key tiles, in them through the heads of Q that share the head of
-// K, in them through the query tiles that query_ranges visit. The gradients of K
-// and V of a tile stay in the cache as (column, key); that of Q is added to where
-// it lies. One that nothing reads is not computed. A task owns all that it adds to, so sums have one order for every
-// number of threads. Where tasks share a bias whose gradient is asked for, they take key tiles in turn. Where there are
-// few heads, a task is a pair of a chunk of queries and one of keys.
+// Before: a backward_step over all queries and keys, with a schedule. After: one scf.forall over batch dimensions, or
+// packed sequences, and key heads. A task loops over its key tiles, over the query heads that share the key head, and
+// over the query tiles that query_ranges visit. The gradients of K and V of a tile stay in the cache as (column, key);
+// that of Q accumulates in place. Gradients without uses are not computed.
+//
+// A task owns every element that it adds to, so sums have one order for every number of threads. Where tasks share a
+// bias with a gradient, they take key tiles in turn. If heads are few, a task is a chunk of queries and one of keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,13 +25,14 @@
 using namespace mlir;
 using namespace attn;
 
-/// Part `number` of `count` positions.
+/// The `number`-th part, of `size` positions, of `count` positions.
 static PositionRange getNthPart(OpBuilder &b, Location loc, Value number, Value size, Value count) {
   Value first = min(b, loc, multiply(b, loc, number, size), count);
   return {first, min(b, loc, add(b, loc, first, size), count)};
 }
 
-/// All queries and keys of batch index `batch`, whose last one counts heads of K, or `queries` and `keys` of them.
+/// The task of batch index `batch`, whose last entry counts key heads: all queries and keys, or only `queries` and
+/// `keys`.
 static Task getTask(OpBuilder &b, const TaskShape &s, ValueRange batch, std::optional<PositionRange> queries = {},
                     std::optional<PositionRange> keys = {}) {
   Location loc = s.loc;
@@ -61,7 +61,7 @@ static Task getTask(OpBuilder &b, const TaskShape &s, ValueRange batch, std::opt
   return task;
 }
 
-/// Tasks that may run at the same time.
+/// Tasks that may run concurrently.
 static SmallVector<Value> createTasks(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds, ValueRange inits,
                                       function_ref<Task(ValueRange)> createTask) {
   OpBuilder::InsertionGuard guard(b);
@@ -82,8 +82,8 @@ static SmallVector<Value> createTasks(OpBuilder &b, const TaskShape &s, ArrayRef
   return s.captures.sumParts(forall.getResults());
 }
 
-/// One after the other, phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N.
-/// So a tile of the gradient of the bias is added to by one task at a time, and in one order. Rounds of N tasks.
+/// Sequential phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N. So only one
+/// task at a time adds to a tile of the bias gradient, in a fixed order. N tasks form a round.
 static SmallVector<Value> createTurns(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds,
                                       ValueRange inits) {
   Location loc = s.loc;
@@ -110,9 +110,9 @@ static SmallVector<Value> createTurns(OpBuilder &b, const TaskShape &s, ArrayRef
   });
 }
 
-/// A Latin square of chunks: in phase f, chunk c of the keys meets chunk (f - c) mod N of the queries. So the tasks
-/// of a phase add to rows of their own, in an order that the phases fix. Under a causal mask, where half of the pairs
-/// are empty, all phases have equal work.
+/// A Latin square of chunks: in phase f, chunk c of the keys meets chunk (f - c) mod N of the queries. So the tasks of
+/// a phase add to disjoint rows, in an order that the phases fix. With a causal mask, where half of the pairs are
+/// empty, all phases have equal work.
 static SmallVector<Value> createChunks(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds,
                                        ValueRange inits) {
   Location loc = s.loc;
@@ -152,7 +152,7 @@ static SmallVector<Value> createAllTasks(OpBuilder &b, const TaskShape &s) {
   return createTasks(b, s, bounds, inits, [&](ValueRange ivs) { return getTask(b, s, ivs); });
 }
 
-/// What rounds a gradient that nothing reads.
+/// Erases ops that round a gradient without uses.
 static void eraseDeadUsers(RewriterBase &rewriter, BackwardStepOp step) {
   llvm::SmallSetVector<Operation *, 4> users(step->user_begin(), step->user_end());
   for (Operation *user : users)
@@ -160,7 +160,7 @@ static void eraseDeadUsers(RewriterBase &rewriter, BackwardStepOp step) {
       rewriter.eraseOp(user);
 }
 
-/// The rows' sums are linalg, in front of the tiles.
+/// Decomposes the row sums into linalg, before the tiles.
 static LogicalResult decomposeDelta(RewriterBase &rewriter, Value delta) {
   auto row = delta.getDefiningOp<RowDeltaOp>();
   if (!row)
@@ -183,7 +183,7 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
     return step.emitOpError("schedule: expected a mask with fused of which each tile of queries meets the first key "
                             "tiles, known without the call, and no packed sequences; write fused = false");
   eraseDeadUsers(rewriter, step);
-  if (isa<BlockAttr>(*step.getSchedule()) && !step->use_empty()) { // without, delta is that of sinks alone
+  if (isa<BlockAttr>(*step.getSchedule()) && !step->use_empty()) { // otherwise delta is only used by sinks
     tileBackwardBlocks(rewriter, step);
     return success();
   }
@@ -195,7 +195,7 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
                        step.getSchedule()->getKeyTile(),
                        asksForBlockMap(step) ? "; a block map, made at run time, says which are visited" : "")
              .str();
-  if (step->use_empty() || llvm::is_contained(ArrayRef(getStaticDomain(step)), 0)) { // nothing is added to
+  if (step->use_empty() || llvm::is_contained(ArrayRef(getStaticDomain(step)), 0)) { // there are no contributions
     rewriter.replaceOp(step, cast<DestinationStyleOpInterface>(*step).getDpsInits());
     return success();
   }

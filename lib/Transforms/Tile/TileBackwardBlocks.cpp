@@ -1,14 +1,12 @@
 //===- TileBackwardBlocks.cpp - attn-tile of the gradients for a GPU ------===//
 //
-// Before: a backward_step over all queries and keys, with a schedule of blocks.
-// After: a scf.forall for each kernel. One adds up dQ, whose rows are queries, and
-// goes through the keys; another one dK and dV, whose rows are keys, and goes
-// through the queries of the heads that share them. A block has a tile of rows,
-// keeps their sums and writes each once: no order of blocks changes a bit. Heads
-// whose two sums do not fit the registers have a kernel for each.
+// Before: a backward_step over all queries and keys, with a schedule of blocks. After: a scf.forall for each kernel.
+// One sums dQ: its rows are queries, and it loops over keys. Another sums dK and dV: its rows are keys, and it loops
+// over the queries of the heads that share them. A block has a tile of rows, keeps its sums and writes each once, so
+// the order of blocks does not change a bit. If the two sums of a head exceed the registers, each has a kernel.
 //
-// Where the schedule says `fused`, one kernel has all gradients: the blocks of keys
-// add their parts of dQ to memory, the tile of the lower keys first.
+// With `fused` in the schedule, one kernel has all gradients: blocks of keys add their parts of dQ to memory, the tile
+// of the lower keys first.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,10 +24,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// Columns of dK and dV together that a thread's registers hold, of 16 rows a warp.
+/// Columns of dK and dV together that a thread's registers hold, with 16 rows per warp.
 static constexpr int64_t kMaxSumColumns = 256;
 
-/// True for one that converts elements and does nothing else.
+/// True for an op that only converts elements.
 static bool isRounding(linalg::GenericOp generic) {
   return generic.getNumReductionLoops() == 0 && generic.getInputs().size() == 1 &&
          llvm::all_of(generic.getBody()->without_terminator(), llvm::IsaPred<arith::TruncFOp, arith::ExtFOp>);
@@ -43,7 +41,7 @@ static Value slice(OpBuilder &b, const KernelShape &s, const BlockTile &at, Stri
   return createSlice(b, s.loc, s.getOperand(name), getSlice(b, s.loc, at, s.getMap(name)));
 }
 
-/// The map of a tile's operand over (batch…, row, column), of which it has one batch index and head.
+/// The map of a tile's operand, with one batch index and head, over (batch…, row, column).
 static AffineMap getBlockRowMap(Builder &b, const KernelShape &s, StringRef name, unsigned row) {
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : s.getMap(name).getResults()) {
@@ -62,7 +60,8 @@ static Value createBlockSpace(OpBuilder &b, const KernelShape &s, int64_t tileRo
   SmallVector<int64_t> shape(s.numBatch, 1);
   shape.append({tileRows, s.getColumns(s.getWidth(name))});
   auto tileType = RankedTensorType::get(shape, elementType);
-  // No tensor.empty: CSE makes one of two, and bufferisation then one tile of two kernels, or copies of sums.
+  // Not tensor.empty: CSE would merge two of them, and bufferisation would share one tile between two kernels, or copy
+  // sums.
   return bufferization::AllocTensorOp::create(b, s.loc, tileType, /*dynamicSizes=*/ValueRange());
 }
 
@@ -84,7 +83,7 @@ Value attn::packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, St
 // A block
 //===----------------------------------------------------------------------===//
 
-/// Where s.turns counts the blocks that have added to a tile of queries: behind the count of tickets.
+/// Index in s.turns of the count of blocks that have added to a query tile; the count of tickets comes first.
 static Value getPlaceOfTurn(OpBuilder &b, const KernelShape &s, const BlockTile &at) {
   Location loc = s.loc;
   int64_t size = s.schedule.getKeyTile();
@@ -96,7 +95,7 @@ static Value getPlaceOfTurn(OpBuilder &b, const KernelShape &s, const BlockTile 
   return add(b, loc, add(b, loc, multiply(b, loc, place, tiles), tile), index(b, loc, 1));
 }
 
-/// Counts for all tiles of queries, and one of tickets: zeros.
+/// Counts for all query tiles, after one of tickets: zeros.
 static Value createTurns(OpBuilder &b, const KernelShape &s) {
   Location loc = s.loc;
   Value tiles = divideUp(b, loc, toValue(b, loc, s.domainSizes[s.queryPos()]), index(b, loc, s.schedule.getKeyTile()));
@@ -113,7 +112,7 @@ static Value createTurns(OpBuilder &b, const KernelShape &s) {
   return turns;
 }
 
-/// `count` columns from `column` on; `rows` are the tiles that the block keeps.
+/// The step of `count` columns from `column` on; `rows` are the tiles that the block keeps.
 static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile at, const llvm::StringMap<Value> &rows,
                                  Value column, OpFoldResult count, bool isPartial, ValueRange sums) {
   at.offsets[s.columnPos()] = column;
@@ -130,7 +129,7 @@ static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile a
   for (StringRef name : {"query", "key", "value", "dout"})
     if (Value tile = rows.lookup(name))
       addTile(name, tile);
-    else if (name == "value" && !s.hasQueryRows()) // of P alone, which does not read it, but asks for the type of K
+    else if (name == "value" && !s.hasQueryRows()) // only P is used: V is not read, but needs the type of K
       if (getElementTypeOrSelf(s.getOperand(name).getType()) == s.rowType)
         addSlice(name);
       else
@@ -147,7 +146,7 @@ static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile a
       addTile(name, sum);
   BackwardStepOp tiled = createBackwardTile(b, s, tiles, sums.drop_front(s.gradients.size()));
   tiled.setScheduleAttr(s.schedule);
-  // Rows behind the last one read what that reads: captured tensors end there.
+  // Rows after the last one read what the last one reads: captured tensors end there.
   auto getEndRow = [&] {
     return add(b, s.loc, toValue(b, s.loc, at.offsets[s.rowPos()]), toValue(b, s.loc, at.sizes[s.rowPos()]));
   };
@@ -173,7 +172,7 @@ static TileState createBlockStep(OpBuilder &b, const KernelShape &s, BlockTile a
   return results;
 }
 
-/// Tiles of columns at multiples of their size, of which the block map says whether each is skipped, full or partial.
+/// Column tiles at multiples of their size; the block map says whether each is skipped, full or partial.
 static TileState accumulateMapped(OpBuilder &b, const KernelShape &s, BlockTile at, const llvm::StringMap<Value> &rows,
                                   const ColumnRanges &ranges, TileState sums) {
   Location loc = s.loc;
@@ -207,7 +206,7 @@ TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const Bloc
   SmallVector<Value> bounds = inlineRegion(b, *known, {}, [&](IndexOp op) { return evaluateIndex(b, s.step, at, op); });
   Value zero = index(b, loc, 0);
   ColumnRanges ranges(b, loc, bounds, zero, s.hasQueryRows() ? at.numKeys : at.numQueries);
-  if (at.queryStart) { // no rows, no columns: the bounds of a mask are those of a tile with rows
+  if (at.queryStart) { // without rows there are no columns: the bounds of a mask assume a tile with rows
     Value isEmpty =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, toValue(b, loc, at.sizes[s.rowPos()]), zero);
     isEmpty = arith::OrIOp::create(b, loc, isEmpty, at.isRest);
@@ -239,13 +238,13 @@ TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const Bloc
   });
 }
 
-/// The sums of the gradients in a block; `whole` are their tensors.
+/// The sums of the gradients of a block; `whole` are their tensors.
 static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile &at, ValueRange whole) {
   SmallVector<StringRef> rowNames = {"key", "value"};
   if (s.hasQueryRows())
     rowNames = {"query", "dout"};
   else if (s.gradients == ArrayRef<StringRef>{"dvalue"})
-    rowNames.pop_back(); // P alone
+    rowNames.pop_back(); // only P is used
   llvm::StringMap<Value> rows;
   for (StringRef name : rowNames)
     rows[name] = packRows(b, s, at, name, s.rowPos(), s.tileRows, /*asFew=*/false);
@@ -273,7 +272,7 @@ static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile
 // The grid
 //===----------------------------------------------------------------------===//
 
-/// start and length of packed rows: of sequence `batch`, or of the rows behind the last one.
+/// Start and length of packed rows: of sequence `batch`, or of the rows after the last one.
 static std::pair<Value, Value> getSequence(OpBuilder &b, const KernelShape &s, Value sequences, Value batch,
                                            Value isRest, OpFoldResult numRows) {
   Value last = toValue(b, s.loc, s.domainSizes[0]), start = getSequenceStart(b, s.loc, sequences, batch);
@@ -287,7 +286,7 @@ BlockTile attn::getBlockTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value>
   Location loc = s.loc;
   BlockTile at{{b, s.domainSizes, batch}, tile, {}, {}, {}};
   AffineExpr dim = b.getAffineDimExpr(0);
-  if (s.numBatch > 0 && !s.hasQueryRows()) // the first of the heads that share a head of K
+  if (s.numBatch > 0 && !s.hasQueryRows()) // the first of the heads that share a key head
     at.offsets[s.numBatch - 1] =
         affine::makeComposedFoldedAffineApply(b, loc, dim * s.groupSize, {at.offsets[s.numBatch - 1]});
   at.numQueries = toValue(b, loc, s.domainSizes[s.queryPos()]);
@@ -299,7 +298,7 @@ BlockTile attn::getBlockTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value>
         getSequence(b, s, sequences, batch[0], at.isRest, s.domainSizes[s.queryPos()]);
     std::tie(at.keyStart, at.numKeys) =
         getSequence(b, s, s.step.getCuSeqlensK(), batch[0], at.isRest, s.domainSizes[s.keyPos()]);
-    // What a mask reads of the rest is that of the last sequence.
+    // For the rest, a mask reads the values of the last sequence.
     at.offsets[0] = min(b, loc, batch[0], arith::SubIOp::create(b, loc, last, index(b, loc, 1)));
   }
   Value first = affine::makeComposedAffineApply(b, loc, dim * s.tileRows, {OpFoldResult(tile)});
@@ -308,11 +307,11 @@ BlockTile attn::getBlockTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value>
   return at;
 }
 
-/// What a gradient is written to: the destination of the zeros that the step adds to, or of what rounds its result.
+/// The destination of a gradient: that of the zeros that the step adds to, or of the op that rounds its result.
 static std::pair<Value, Value> getDestinationAndResult(OpBuilder &b, const KernelShape &s, StringRef name) {
   unsigned number = name == "dquery" ? 0 : name == "dkey" ? 1 : 2;
   Value result = s.step->getResult(number);
-  if (s.isOfAllBlocks(name)) { // which is added to, and rounded behind the kernel
+  if (s.isOfAllBlocks(name)) { // accumulated, and rounded after the kernel
     Value init = s.getOperand(name);
     if (init.getDefiningOp<linalg::FillOp>())
       init = createZeros(b, s.loc, tensor::getMixedSizes(b, s.loc, init), getElementTypeOrSelf(init.getType()));
@@ -324,13 +323,13 @@ static std::pair<Value, Value> getDestinationAndResult(OpBuilder &b, const Kerne
   Value init = s.getOperand(name);
   if (auto zeros = init.getDefiningOp<linalg::FillOp>())
     return {zeros.getOutputs()[0], result};
-  // What there is is added behind the kernel.
+  // Existing values are added after the kernel.
   Value own =
       tensor::EmptyOp::create(b, s.loc, tensor::getMixedSizes(b, s.loc, init), getElementTypeOrSelf(init.getType()));
   return {own, result};
 }
 
-/// The sums of a kernel, with what their destination held where the step adds to it.
+/// The sums of a kernel, plus the previous contents of the destination where the step adds to it.
 static Value addToDestination(OpBuilder &b, const KernelShape &s, StringRef name, Value sums) {
   Value init = s.getOperand(name);
   if (init.getDefiningOp<linalg::FillOp>())
@@ -346,7 +345,7 @@ static Value addToDestination(OpBuilder &b, const KernelShape &s, StringRef name
       .getResult(0);
 }
 
-/// Rounds the rows of `sum` that there are to their place. What all blocks add to is there.
+/// Rounds the existing rows of `sum` to their destination. Sums that all blocks add to are stored already.
 static void store(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name, Value sum, Value whole,
                   scf::ForallOp forall) {
   if (s.isOfAllBlocks(name))
@@ -360,7 +359,7 @@ static void store(OpBuilder &b, const KernelShape &s, const BlockTile &at, Strin
   insertInParallel(b, forall, stored, whole, where);
 }
 
-/// Blocks whose results replace those of the step, or of what rounds them.
+/// Builds a kernel whose results replace those of the step, or of the ops that round them.
 static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis columns,
                          ArrayRef<StringRef> gradients) {
   KernelShape s(shape, columns, gradients);
@@ -371,7 +370,7 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
     destinations.push_back(destination);
     replaced.push_back(result);
   }
-  // In front of whatever reads a result.
+  // Before any use of a result.
   bool areInFront = succeeded(moveValueDefinitions(b, destinations, s.step));
   assert(areInFront && "destinations do not depend on gradients");
   (void)areInFront;
@@ -380,11 +379,11 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   SmallVector<OpFoldResult> bounds(ArrayRef(s.domainSizes).take_front(s.numBatch));
   if (!s.hasQueryRows())
     bounds = getBatchOfKeys(b, s);
-  if (s.step.getCuSeqlensQ()) // and the rows behind the last sequence
+  if (s.step.getCuSeqlensQ()) // and the rows after the last sequence
     bounds.front() = affine::makeComposedFoldedAffineApply(b, s.loc, dim + 1, {bounds.front()});
   OpFoldResult tiles =
       affine::makeComposedFoldedAffineApply(b, s.loc, dim.ceilDiv(s.tileRows), {s.domainSizes[s.rowPos()]});
-  // Blocks start in their order: those that wait for each other are of the same head, and far apart.
+  // Blocks start in order: those that wait for each other have the same head and are far apart.
   bool isFused = s.isOfAllBlocks(gradients.front());
   bounds.insert(isFused ? bounds.begin() : bounds.end(), tiles);
   if (isFused) {
@@ -398,7 +397,7 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   SmallVector<Value> ivs = forall.getInductionVars();
   Value tile = isFused ? ivs.front() : ivs.back();
   ivs.erase(isFused ? ivs.begin() : ivs.end() - 1);
-  // Of a mask, later queries tend to keep more keys: the tiles with the most keys first.
+  // With masks, later queries tend to keep more keys, so their tiles come first.
   if (s.hasQueryRows() && !s.step.getMaskMod().empty())
     tile = affine::makeComposedAffineApply(b, s.loc, AffineMap::get(1, 1, b.getAffineSymbolExpr(0) - 1 - dim),
                                            {OpFoldResult(tile), tiles});
@@ -428,7 +427,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   rewriter.setInsertionPoint(step);
   BackwardShape s(rewriter, step);
   s.blockMap = createBlockMap(rewriter, s);
-  // One that nothing reads is not computed.
+  // Gradients without uses are not computed.
   SmallVector<StringRef> ofKeys;
   for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().slice(1, 2)))
     if (!result.use_empty())

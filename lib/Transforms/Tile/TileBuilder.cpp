@@ -1,8 +1,7 @@
-//===- TileBuilder.cpp - one tile of queries, and one step over it --------===//
+//===- TileBuilder.cpp - one query tile, and one step over it -------------===//
 //
-// A prefill tile of a CPU has its query rows innermost, padded to whole vectors; a
-// decode tile, and every tile of a GPU, has its rows as they are. The loops
-// over key tiles are in KeyLoops.cpp, its operands in TileOperands.cpp.
+// A prefill tile of a CPU has its query rows innermost, padded to whole vectors. A decode tile, and every tile of a
+// GPU, has its rows in their original order. KeyLoops.cpp has the loops over key tiles, TileOperands.cpp the operands.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +27,7 @@ int64_t attn::getSharingHeads(AffineMap map, unsigned head) {
   return 0;
 }
 
-/// The heads that share one of K and one of V, or 1 where they do not visit the same keys.
+/// The heads that share a head of K and of V; 1 where they do not visit the same keys.
 static int64_t getHeadsPerStep(const TileShape &s) {
   if (visitsKeysBy(s.step, {IndexKind::Head}))
     return 1;
@@ -36,9 +35,9 @@ static int64_t getHeadsPerStep(const TileShape &s) {
   return std::max<int64_t>(shared, 1);
 }
 
-/// As many as a block of products has keys, for one block of rows: another one reads what the first has left in the
-/// cache. Products of dense K and V of 8 bits take about as long as memory does, and are fastest from one segment that
-/// prefetch instructions run ahead of.
+/// The keys of a block of products, if rows form one block: a second block reads what the first has left in the cache.
+/// Products of dense 8-bit K and V take about as long as memory, and are fastest with one segment and prefetch
+/// instructions ahead of it.
 static int64_t getNumSegments(const TileShape &s) {
   auto decode = dyn_cast<DecodeAttr>(s.schedule);
   if (!decode || asksForKeys(s.step) || !readsInPlace(s, s.step.getKey(), s.maps[1]) ||
@@ -48,7 +47,7 @@ static int64_t getNumSegments(const TileShape &s) {
   bool isPaged = liesInPages(s, s.step.getKey(), s.maps[1]),
        isSplit = isPaged || liesInPages(s, s.step.getValue(), s.maps[2]);
   bool isNarrow = getElementTypeOrSelf(s.step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
-  // A round of pages of all heads would be more than a second-level cache of 512 KB keeps of the next one.
+  // An iteration of pages of all heads would exceed what an L2 cache of 512 KB keeps of the next one.
   bool isWalked = isPaged ? decode.getKvHeads() == 1 : !isSplit && !isNarrow;
   return rows <= decode.getBlockQueries() && isWalked && getKeyTile(s) % block == 0 ? block : 1;
 }
@@ -59,8 +58,7 @@ int64_t attn::getTileSize(const TileShape &s, unsigned dim) {
                              : *getConstantIntValue(s.domainSizes[dim]);
 }
 
-/// Rows of each segment that a step takes. Where tiles of pages prefetch the next one, its distance is the keys of a
-/// tile.
+/// Rows of each segment in a step. Where tiles of pages prefetch the next one, the distance is the keys of a tile.
 int64_t attn::getSegmentRows(const TileShape &s) {
   int64_t tileKeys = getKeyTile(s), all = getKeyTile(s) * s.numSegments;
   if (liesInPages(s, s.step.getKey(), s.maps[1]))
@@ -147,7 +145,7 @@ Value attn::getLongestSequence(OpBuilder &b, Location loc, OpFoldResult count, f
       .front();
 }
 
-/// The rows of a packed sequence that the step takes: none where they are too few.
+/// The rows of a packed sequence that the step handles: none where they are too few.
 static Value getSequenceRows(OpBuilder &b, const TileShape &s, Value sequences, Value batch) {
   Location loc = s.step.getLoc();
   Value length = getSequenceLength(b, loc, sequences, batch);
@@ -176,8 +174,8 @@ static OpFoldResult getRows(OpBuilder &b, const TileShape &s, Value first, Value
 OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
   Location loc = s.step.getLoc();
   OpFoldResult numQueries = s.domainSizes[s.queryPos()];
-  // A GPU's host cannot read where sequences begin: there are tiles for the longest that all rows could make, and
-  // those without rows have nothing to do.
+  // A GPU's host cannot read where sequences begin. So there are tiles for the longest possible sequence, and those
+  // without rows do nothing.
   if (Value sequences = isGpu(s) ? Value() : getPackedSequences(s.step))
     numQueries = getLongestSequence(b, loc, s.domainSizes[0],
                                     [&](Value batch) { return getSequenceRows(b, s, sequences, batch); });
@@ -252,7 +250,7 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
       packValue(b, s, at, value, stepMaps[2]);
   }
   unsigned next = 3;
-  // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
+  // Dense operands become lanes too; one without a query dimension is the same for all lanes.
   auto addDense = [&](Value operand) -> Value {
     if (!operand)
       return {};
@@ -282,7 +280,7 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
   return TileState(tiled->getResults());
 }
 
-/// The step of the heads that share one of K, over the keys of all segments.
+/// The step of the heads that share a key head, over the keys of all segments.
 static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePosition at, ArrayRef<Value> firstKeys,
                                    ValueRange query, bool isPartial, ValueRange state) {
   Location loc = s.step.getLoc();
@@ -299,7 +297,7 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
     values.push_back(s.packed.value ? loadPacked(b, s, at, s.packed.value, /*isKey=*/false, stepMaps[2])
                                     : loadRows(b, s, at, s.step.getValue(), stepMaps[2], s.valuePos()));
   }
-  // A tile takes some rows of each page, and then the next ones.
+  // A tile takes some rows of each page, then the next ones.
   int64_t numRows = getConstantIntValue(at.sizes[s.keyPos()]).value_or(0), tileRows = getSegmentRows(s);
   if (firstKeys.size() > 1 && tileRows < numRows)
     return createLoop(b, loc, index(b, loc, 0), index(b, loc, numRows), tileRows, TileState(state),
@@ -318,10 +316,10 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
   return createStepOfSegments(b, s, at, keys, values, stepMaps, query, isPartial, state);
 }
 
-/// The step of the vectors of rows that a prefill tile has: Q and the state have room for those of a whole one.
+/// The step of the vectors of rows that a prefill tile has: Q and the state have room for those of a full one.
 static TileState createStepOfVectors(OpBuilder &b, const TileShape &s, const TilePosition &at,
                                      ArrayRef<Value> firstKeys, Value query, bool isPartial, ValueRange state) {
-  // Of pairs, Q is (pair, query, 2).
+  // In pairs, Q is (pair, query, 2).
   Value rows = sliceQueries(b, s, at, query, s.numBatch + 1);
   TileState parts, next;
   for (auto [tile, dim] : llvm::zip_equal(state, std::array{s.numBatch + 1, s.numBatch, s.numBatch}))

@@ -1,8 +1,7 @@
 //===- TileBuilder.h - tiles of attention -----------------------*- C++ -*-===//
 //
-// A TileShape is what all tiles of an online_step have in common. A TilePosition is
-// where one of them lies. Neither changes. Functions build at the builder's position.
-// Tiles of gradients share the DomainTile, its operands and the loops over columns.
+// A TileShape is shared by all tiles of an online_step. A TilePosition is the position of one tile. Both are immutable.
+// Functions build at the builder's position. Gradient tiles share DomainTile, its operands and the loops over columns.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +20,7 @@ namespace attn {
 /// acc, row max, row sum.
 using TileState = llvm::SmallVector<mlir::Value>;
 
-/// What all tiles of any step have in common. Its domain is (batch…, query, key, head, value).
+/// Shared by all tiles of any step. Its domain is (batch…, query, key, head, value).
 struct StepShape {
   StepShape(mlir::OpBuilder &b, mlir::Operation *step, ScheduleAttr schedule, mlir::Value query, mlir::Value sums);
   unsigned queryPos() const { return numBatch; }
@@ -33,11 +32,11 @@ struct StepShape {
   ScheduleAttr schedule;
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch;
-  mlir::FloatType stateType, rowType; ///< of the state, or sums; of rows where the products read them
+  mlir::FloatType stateType, rowType; ///< of the state, or sums; of rows as the products read them
 };
 
-/// All key tiles of V and of K, packed in front of the query tiles (PackFirst.cpp); null where each step packs its own,
-/// or reads K as it lies.
+/// All key tiles of V and of K, packed before the query tiles (PackFirst.cpp); null where each step packs its own, or
+/// reads K in place.
 struct PackedTiles {
   mlir::Value value, key;
 };
@@ -47,19 +46,20 @@ struct TileShape : StepShape {
 
   mutable OnlineStepOp step;
   llvm::SmallVector<mlir::AffineMap> maps;
-  int64_t headsPerStep = 1; ///< query heads that share one of K, in a decode tile
-  bool hasFewKeys = false;  ///< too few for tiles that are known to be full
-  int64_t numSegments = 1;  ///< that tiles whose keys may come in any order take them from
+  int64_t headsPerStep = 1; ///< query heads that share a key head, in a decode tile
+  bool hasFewKeys = false;  ///< too few for tiles known to be full
+  int64_t numSegments = 1;  ///< sources of tiles whose keys may be in any order
   PackedTiles packed;
 };
 
-/// Where a tile of any step lies in the domain. Of packed sequences, queries and keys count in their sequence.
+/// The position of a tile of any step in the domain. With packed sequences, queries and keys are relative to their
+/// sequence.
 struct DomainTile {
   DomainTile() = default;
   /// All queries and keys of the batch indices `batch`.
   DomainTile(mlir::OpBuilder &b, llvm::ArrayRef<mlir::OpFoldResult> domainSizes, mlir::ValueRange batch);
   llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
-  mlir::Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
+  mlir::Value queryStart, keyStart; ///< of the sequence in the packed rows; null without packed sequences
   unsigned queryPos() const { return offsets.size() - 4; }
   unsigned keyPos() const { return offsets.size() - 3; }
 };
@@ -67,7 +67,7 @@ struct DomainTile {
 struct TilePosition : DomainTile {
   mlir::OpFoldResult rows; ///< of queries
   mlir::Value tile, firstQuery, endQuery;
-  mlir::Value lower, upper; ///< the range of keys that is split off; null for all
+  mlir::Value lower, upper; ///< the key split; null for all keys
 };
 
 struct ColumnRanges;
@@ -76,55 +76,56 @@ struct ColumnRanges;
 struct BlockMap {
   mlir::Value kinds; ///< null if there is none
   bool byBatch = false, byHead = false;
-  int64_t queryTile = 0, keyTile = 0; ///< positions that an element tells of
+  int64_t queryTile = 0, keyTile = 0; ///< positions that an element covers
 };
 /// Results of attn.classify_tile.
 constexpr int8_t kEmptyTile = 0, kPartialTile = 1, kFullTile = 2;
 
 inline int64_t getQueryTile(const TileShape &s) { return s.schedule.getQueryTile(); }
 inline int64_t getKeyTile(const TileShape &s) { return s.schedule.getKeyTile(); }
-/// Of a dimension of the step that is no batch dimension: the schedule's query or key tile, else all of it.
+/// The tile size of a dimension of the step that is not a batch dimension: the schedule's query or key tile, else all
+/// of it.
 int64_t getTileSize(const TileShape &s, unsigned dim);
-/// Query heads of a tile: 1, or in a decode tile those that share the schedule's heads of K.
+/// Query heads of a tile: 1, or in a decode tile those that share the schedule's key heads.
 inline int64_t getHeadsPerTile(const TileShape &s) { return s.headsPerStep * s.schedule.getKvHeads(); }
 inline bool isDecode(const TileShape &s) { return s.schedule.sharesKeys(); }
 inline bool isGpu(const TileShape &s) { return mlir::isa<BlockAttr>(s.schedule); }
 inline bool isRowMajor(const TileShape &s) { return isDecode(s) || isGpu(s); }
 inline bool isDense(const TileShape &s) { return s.step.getBias() || s.step.getMask(); }
-/// The products take pairs of elements: Q's along D, V's along the keys.
+/// True where products take pairs of elements: those of Q along D, those of V along the keys.
 bool usesPairs(const TileShape &s);
 
 //===----------------------------------------------------------------------===//
 // A tile (TileBuilder.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Query heads that share a head of the operand of `map`; 0 where all of them do.
+/// Query heads that share a head of the operand of `map`; 0 where all do.
 int64_t getSharingHeads(mlir::AffineMap map, unsigned head);
-/// The number of query tiles of a batch index, at most; built in front of the parallel loop.
+/// The largest number of query tiles of a batch index; built before the parallel loop.
 mlir::OpFoldResult getNumQueryTiles(mlir::OpBuilder &b, const TileShape &s);
-/// The map of a step that asks for one (BlockMap.cpp), in front of its loops.
+/// The map of a step that needs one (BlockMap.cpp), built before its loops.
 BlockMap createBlockMap(mlir::OpBuilder &b, const TileShape &s);
-/// What the map says of tile (`queryTile`, `keyTile`) of the batch indices of `at`.
+/// The kind of tile (`queryTile`, `keyTile`) of the batch indices of `at` in the map.
 mlir::Value getKindOfTile(mlir::OpBuilder &b, mlir::Location loc, const BlockMap &blockMap, const DomainTile &at,
                           mlir::Value queryTile, mlir::Value keyTile);
 
 /// Query tile `tile` of the batch indices `batch`.
 TilePosition getPrefillTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value tile);
-/// The decode tile `tile` of the batch indices `batch`, the last of which counts groups of heads: the keys of range
+/// The decode tile `tile` of the batch indices `batch`, the last of which counts groups of heads: the keys of split
 /// `split`, or all of them where it is null. A static number of queries is one tile.
 TilePosition getDecodeTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value tile,
                            mlir::Value split);
-/// True where a step takes only the rows that its tile has: their number is known at run time alone.
+/// True where a step handles only the rows of its tile, whose number is known only at run time.
 bool takesDynamicRows(const TileShape &s);
-/// The first rows of the tile `tensor`, as many as `at` has, in its dimension `dim`: of a prefill tile, whole vectors.
+/// The first rows of the tile `tensor` in its dimension `dim`, as many as `at` has; in a prefill tile, whole vectors.
 mlir::Value sliceQueries(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tensor,
                          unsigned dim);
 
-/// Q of the tile as (batch…, head, query), rows beyond the last one zero; of a decode tile (batch…, query, head), and
-/// behind it its bytes, where products take those.
+/// Q of the tile as (batch…, head, query), with rows beyond the last one zero. In a decode tile (batch…, query, head),
+/// followed by its bytes where products take those.
 llvm::SmallVector<mlir::Value> packQuery(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at);
-/// The empty state of the tile: acc (batch…, value, query), of a decode tile (batch…, query, value), max and sum
-/// (batch…, query). What the rows start with is in it where `withStart` says so.
+/// The initial state of the tile: acc (batch…, value, query), in a decode tile (batch…, query, value); max and sum
+/// (batch…, query). With `withStart` it includes the rows' start values.
 TileState initState(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, InitStateOp init,
                     bool withStart = true);
 /// The keys that the queries in [at.firstQuery, at.endQuery) visit.
@@ -141,12 +142,12 @@ struct OutputSlices {
 };
 OutputSlices sliceOutputs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
                           mlir::ValueRange outputs);
-/// `finalize` of the tile's state into these slices; returns its results.
+/// Finalizes the tile's state into these slices; returns the results.
 llvm::SmallVector<mlir::Value> finalizeTile(mlir::OpBuilder &b, const TileShape &s, FinalizeOp finalize,
                                             const TileState &state, const OutputSlices &outputs);
 /// Writes a value into its slice of an output.
 using InsertFn = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
-/// `finalize` of the tile's state into its slices of the outputs, or into those that `sliced` has of them.
+/// Finalizes the tile's state into its slices of the outputs, or into those in `sliced`.
 void createFinalize(mlir::OpBuilder &b, const TileShape &s, FinalizeOp finalize, const TileState &state,
                     mlir::ValueRange outputs, const OutputSlices &sliced, InsertFn insert);
 void createFinalize(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
@@ -154,7 +155,7 @@ void createFinalize(mlir::OpBuilder &b, const TileShape &s, const TilePosition &
 /// The maps of the tile's state over (batch…, query, value).
 llvm::SmallVector<mlir::AffineMap> getTileStateMaps(const TileShape &s);
 
-/// `count` keys from each of `firstKeys` on, the starts of segments.
+/// The step of `count` keys from each of `firstKeys` on, the starts of segments.
 TileState createStep(mlir::OpBuilder &b, const TileShape &s, TilePosition at, mlir::ValueRange query,
                      llvm::ArrayRef<mlir::Value> firstKeys, mlir::OpFoldResult count, bool isPartial,
                      mlir::ValueRange state);
@@ -174,7 +175,7 @@ inline Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const DomainTile &
 /// [offset, offset + size) of dimension `dim`, and all of the others.
 Slice getDimSlice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, unsigned dim, mlir::OpFoldResult offset,
                   mlir::OpFoldResult size);
-/// Writes `value` into its slice of `output`, a result of `forall` so far.
+/// Writes `value` into its slice of `output`, a shared output of `forall`.
 void insertInParallel(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value value, mlir::Value output,
                       const Slice &slice);
 mlir::Value emptyTile(mlir::OpBuilder &b, const TileShape &s, llvm::ArrayRef<unsigned> dims, mlir::Type type);
@@ -189,9 +190,8 @@ bool liesInPages(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 bool readsInPlace(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Region &from, mlir::Region &to,
                  mlir::Operation *before);
-/// `from` as `to` of a tile of `step` at `offsets` of the domain, in front of `before`. What it reads of rows from
-/// `getEndRow` on is what it reads of the last one, as captured tensors end there; null where the tile has all its
-/// rows.
+/// Clones `from` into `to` of a tile of `step` at `offsets` of the domain, before `before`. Rows from `getEndRow` on
+/// read what the last row reads, as captured tensors end there; null where the tile has all its rows.
 void cloneTileRegion(mlir::OpBuilder &b, mlir::Region &from, mlir::Region &to, mlir::Operation *before,
                      mlir::Operation *step, llvm::ArrayRef<mlir::OpFoldResult> offsets, IndexKind row,
                      llvm::function_ref<mlir::Value()> getEndRow);
@@ -200,33 +200,33 @@ mlir::Value evaluateIndex(mlir::OpBuilder &b, mlir::Operation *step, const Domai
 mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
 mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
                       mlir::AffineMap map, unsigned paired, unsigned other);
-/// Rows of K, where their products read behind them, as the first ones of a tile; updates `map`.
+/// Packs rows of K at the start of a tile, where products read beyond them; updates `map`.
 void packKey(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &key, mlir::AffineMap &map);
-/// Rows of V as their products take them; updates `map`.
+/// Packs rows of V as their products read them; updates `map`.
 void packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
                mlir::AffineMap &map);
-/// The same of whole key tiles into `target`, (batch…, column, key).
+/// Packs whole key tiles of V into `target`, (batch…, column, key).
 mlir::Value packColumns(mlir::OpBuilder &b, const TileShape &s, mlir::Value rows, mlir::AffineMap rowMap,
                         mlir::Value target);
-/// The key tiles that any query visits, packed in a parallel loop of their own, where the schedule says so: V as
-/// (batch…, tile, column, key), K as (batch…, tile, key, column).
+/// Packs the key tiles that any query visits in a separate parallel loop, if the schedule says so: V as (batch…, tile,
+/// column, key), K as (batch…, tile, key, column).
 PackedTiles packFirst(mlir::OpBuilder &b, const TileShape &s);
-/// What a step takes of `tiles`; `map` becomes the map of it.
+/// The part of `tiles` that a step reads; sets `map` to its map.
 mlir::Value loadPacked(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tiles, bool isKey,
                        mlir::AffineMap &map);
 
-/// Rows of each segment that a step takes.
+/// Rows of each segment in a step.
 int64_t getSegmentRows(const TileShape &s);
 
 //===----------------------------------------------------------------------===//
-// Loops and branches (ColumnLoops.cpp). Columns are the keys of a tile of queries, or the queries of a tile of keys.
+// Loops and branches (ColumnLoops.cpp). Columns are the keys of a query tile, or the queries of a key tile.
 //===----------------------------------------------------------------------===//
 
-/// With `isConsecutive`, which passes for a GPU ask for, the loop is one of tiles, and says so (attn.consecutive).
+/// With `isConsecutive`, the loop is marked as one over consecutive tiles (attn.consecutive), which GPU passes require.
 TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, mlir::Value upper, int64_t step,
                      TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body,
                      bool isConsecutive = false);
-/// The state of one of two branches.
+/// The state after one of two branches.
 TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                        llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
 
@@ -235,7 +235,7 @@ using ColumnStep = llvm::function_ref<TileState(mlir::Value first, mlir::OpFoldR
 /// A step for each tile of `size` columns from `lower` to `upper`; the last one may be short.
 TileState createLoopOfTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
                             TileState state, ColumnStep step, bool isConsecutive = false);
-/// The same, with the short one behind the loop where both bounds are constants: all steps then have constant sizes.
+/// The same, with a peeled short tile where both bounds are constants: all steps then have constant sizes.
 TileState createTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
                       TileState state, ColumnStep step, bool isConsecutive);
 
@@ -244,18 +244,18 @@ RangesSummary buildMaskRanges(mlir::OpBuilder &b, mlir::Operation *step, mlir::R
                               bool isDense, mlir::Region &ranges);
 /// Columns that a tile visits, [lower, upper), and those of them that all of its rows keep.
 struct ColumnRanges {
-  /// `bounds` are what a region of ranges yields, of which only columns in [first, end) are visited.
+  /// `bounds` are the results of a region of ranges; only columns in [first, end) are visited.
   ColumnRanges(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> bounds, mlir::Value first,
                mlir::Value end);
   mlir::Value lower, upper, fullLower, fullUpper;
-  bool startsPartial, endsPartial; ///< columns in front of the full ones, and behind them, may be visited
+  bool startsPartial, endsPartial; ///< columns before the full ones, and after them, may be visited
   bool isNeverFull;
-  int64_t startMultiple = 1; ///< full tiles begin a multiple of so many columns behind `lower`
+  int64_t startMultiple = 1; ///< full tiles begin at a multiple of this many columns after `lower`
 };
 /// Accumulates the tiles of [lower, upper).
 using ColumnTiles =
     llvm::function_ref<TileState(mlir::Value lower, mlir::Value upper, bool isPartial, TileState state)>;
-/// The same of full tiles that start in [lower, upper), and sets where they end.
+/// Accumulates full tiles that start in [lower, upper), and sets `end` to their end.
 using FullColumnTiles =
     llvm::function_ref<TileState(mlir::Value lower, mlir::Value upper, TileState state, mlir::Value &end)>;
 /// Partial tiles, which evaluate the predicate, up to the first column that all rows keep; full tiles, which do not;
@@ -263,8 +263,8 @@ using FullColumnTiles =
 TileState createColumnTiles(mlir::OpBuilder &b, mlir::Location loc, const ColumnRanges &ranges, TileState state,
                             ColumnTiles tiles, FullColumnTiles fullTiles);
 
-/// `step` of a tile of `kind`, as attn.classify_tile tells it: none of an empty one, a full one where also `canBeFull`
-/// holds. With `isDense`, none is full.
+/// `step` of a tile of `kind`, a result of attn.classify_tile: none if it is empty, a full one if `canBeFull` holds
+/// too. With `isDense`, none is full.
 TileState createStepOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, bool isDense, TileState state,
                            llvm::function_ref<TileState(bool isPartial)> step,
                            llvm::function_ref<mlir::Value()> canBeFull = {});
@@ -281,7 +281,7 @@ mlir::Value multiply(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir
 mlir::Value divide(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value divideUp(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value remainder(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
-/// The largest multiple of `size` that is no larger.
+/// The largest multiple of `size` that is at most `x`.
 mlir::Value roundDown(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t size);
 mlir::Value max(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value min(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
@@ -289,18 +289,18 @@ mlir::Value min(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Val
 mlir::Value clampedDifference(mlir::OpBuilder &b, mlir::Location loc, mlir::Value upper, mlir::Value lower,
                               int64_t largest);
 
-/// How many rows the tile from `first` on has: `tileRows`, or what is left of `numRows`.
+/// The rows of the tile from `first` on: `tileRows`, or the rest of `numRows`.
 mlir::OpFoldResult getTileRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value first, mlir::OpFoldResult numRows,
                                int64_t tileRows);
 
-/// The first row of packed sequence `batch`, and how many rows it has.
+/// The first row of packed sequence `batch`, and its number of rows.
 mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
 mlir::Value getSequenceLength(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
 /// The rows of the longest of `count` packed sequences.
 mlir::Value getLongestSequence(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult count,
                                llvm::function_ref<mlir::Value(mlir::Value batch)> getRows);
 
-/// The decode tiles of an online form (TileDecode.cpp); returns what replaces the results of finalize.
+/// The decode tiles of an online form (TileDecode.cpp); returns the replacements of the results of finalize.
 llvm::SmallVector<mlir::Value> createDecodeTiles(mlir::RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
                                                  InitStateOp init);
 

@@ -1,10 +1,8 @@
 //===- TileChain.cpp - attn-tile-chain ------------------------------------===//
 //
-// Before: a chain that could not be fused, each op on the whole matrix of
-// scores, or a merge of whole states. After: one scf.forall over batch indices,
-// heads and blocks of query rows with the whole chain in it, so that a thread
-// holds the scores of one block; what is used behind the chain, as returned
-// weights, is put together by the loop.
+// Before: a chain that could not be fused, each op on the whole score matrix, or a merge of whole states. After: one
+// scf.forall over batch indices, heads and blocks of query rows with the whole chain in it, so that a thread holds the
+// scores of one block. Results that are used after the chain, such as returned weights, are assembled by the loop.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,11 +27,11 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Rows of a block. Fewer would pack K and V more often than it takes to multiply them.
+/// Rows of a block. With fewer, packing K and V would take longer than multiplying them.
 static constexpr int64_t kMinRows = 16, kMaxRows = 128, kDynamicRows = 64;
-/// Part of the second-level cache for one matrix of scores: about three are alive at a time.
+/// Share of the L2 cache for one score matrix: about three are live at a time.
 static constexpr int64_t kCacheShare = 4;
-/// Multiply-adds below which there is nothing to gain, and how many the softmax of a score counts for, or the merge of
+/// Fewest multiply-adds for which tiling pays, and the cost in multiply-adds of the softmax of a score, or of merging
 /// an element of the accumulator, which is read from memory.
 static constexpr int64_t kMinWork = 1 << 20, kSoftmaxWork = 16;
 
@@ -42,7 +40,7 @@ static bool isElementwise(Operation *op) {
   return linalgOp && linalgOp.hasPureTensorSemantics() && linalg::isElementwise(linalgOp);
 }
 
-/// Ops on whole states: those of finished calls, which attn.merge_states makes one of.
+/// Ops on whole states: those of finished calls, which attn.merge_states merges.
 static bool isStateOp(Operation *op) {
   return isa<FinalizeOp>(op) || (isa<MergeStatesOp>(op) && llvm::none_of(op->getOperands(), [](Value state) {
                                    return isa_and_nonnull<OnlineStepOp, InitStateOp>(state.getDefiningOp());
@@ -56,10 +54,10 @@ static bool isRowOp(Operation *op) {
   return (isRoot(op) && isa<RankedTensorType>(op->getOperand(0).getType())) || isElementwise(op);
 }
 
-/// True where a block of rows of the owner needs the same rows of the operand, and nothing else of it.
+/// True where a block of rows of the owner needs exactly the same rows of the operand.
 static bool isRowOperand(OpOperand &operand) {
   Operation *op = operand.getOwner();
-  // All dimensions of the domain, or the first ones.
+  // All dimensions of the domain, or a prefix of them.
   auto isLeading = [](AffineMap map) {
     return llvm::all_of(llvm::enumerate(map.getResults()),
                         [&](auto dim) { return dim.value() == getAffineDimExpr(dim.index(), map.getContext()); });
@@ -76,7 +74,7 @@ static bool isRowOperand(OpOperand &operand) {
 // Destinations
 //===----------------------------------------------------------------------===//
 
-/// Sizes of what the ops result in are those of their destinations, which are there in front of a loop.
+/// Takes the sizes of results from their destinations, which are defined before a loop.
 static void takeSizesOfDestinations(ArrayRef<Operation *> ops) {
   for (Operation *op : ops)
     for (OpResult result : op->getResults())
@@ -85,20 +83,20 @@ static void takeSizesOfDestinations(ArrayRef<Operation *> ops) {
           user->setOperand(0, getDestination(result));
 }
 
-/// Makes `init`, a destination that its op does not read, an empty tensor of the same sizes.
+/// Replaces `init`, a destination that its op does not read, by an empty tensor of the same sizes.
 static void detachDestination(OpBuilder &builder, OpOperand &init) {
   Operation *op = init.getOwner();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(op);
-  // Not the sizes of what it is a result of, which may be about to move.
+  // Not the sizes of its producer's result, as the producer may be about to move.
   Value destination = getDestination(init.get());
   auto type = cast<RankedTensorType>(destination.getType());
   init.set(tensor::EmptyOp::create(builder, op->getLoc(), tensor::getMixedSizes(builder, op->getLoc(), destination),
                                    type.getElementType(), type.getEncoding()));
 }
 
-/// Destinations of their own, where they are results of others of the chain, whose rows are needed no longer then, or
-/// shared: of one loop, they are put together side by side.
+/// Gives ops a destination of their own where theirs is the result of another op of the chain, whose rows are then no
+/// longer needed, or is shared: results of one loop are assembled side by side.
 static void detachDestinations(OpBuilder &builder, const llvm::SetVector<Operation *> &ops) {
   for (Operation *op : ops)
     for (OpOperand &init : cast<DestinationStyleOpInterface>(op).getDpsInitsMutable()) {
@@ -113,8 +111,8 @@ static void detachDestinations(OpBuilder &builder, const llvm::SetVector<Operati
 // Blocks of rows
 //===----------------------------------------------------------------------===//
 
-/// The ops that a block of rows of `root` is computed by, from it to the first: all of which others of them read the
-/// same rows, and which no other op reads in front of `root`.
+/// The ops that compute a block of rows of `root`, in reverse order: the ops of the set read exactly the same rows of
+/// their results, and no other op before `root` reads them.
 static llvm::SetVector<Operation *> collectRowOps(Operation *root) {
   llvm::SetVector<Operation *> ops;
   ops.insert(root);
@@ -147,8 +145,8 @@ static bool hasMuchWork(Operation *op) {
   return work >= kMinWork;
 }
 
-/// Rows of a block: as many as let their scores stay in the cache, or a divisor of all rows that is not much less,
-/// so that all blocks have one size.
+/// Rows of a block: as many as keep their scores in the cache, or a divisor of all rows that is not much smaller, so
+/// that all blocks have one size.
 static int64_t selectRows(Operation *root, const TargetInfo &target) {
   int64_t numRows = getStaticSize(root, DimKind::Query),
           numColumns = getStaticSize(root, isChainOp(root) ? DimKind::Key : DimKind::ValueSize);
@@ -164,11 +162,11 @@ static int64_t selectRows(Operation *root, const TargetInfo &target) {
   for (int64_t rows = most; rows > most / 2; --rows)
     if (numRows % rows == 0)
       return rows;
-  // Blocks that are about equal.
+  // Blocks of about equal size.
   return llvm::divideCeil(numRows, llvm::divideCeil(numRows, most));
 }
 
-/// One of each batch dimension by `rows` rows; 0 where that is all of a dimension.
+/// One index of each batch dimension by `rows` rows; 0 where that covers a dimension.
 static SmallVector<OpFoldResult> getTileSizes(Operation *root, int64_t rows) {
   Builder b(root->getContext());
   SmallVector<int64_t> sizes(getNumBatchDims(root), 1);
@@ -179,7 +177,7 @@ static SmallVector<OpFoldResult> getTileSizes(Operation *root, int64_t rows) {
   });
 }
 
-/// Slices of the op's results in the loop: all of them are its rows of the block. In their order.
+/// Slices of the op's results in the loop, in order: each covers its rows of the block.
 static SmallVector<tensor::ExtractSliceOp> getSlices(Operation *op, LoopLikeOpInterface loop) {
   SmallVector<tensor::ExtractSliceOp> slices;
   for (Operation *user : op->getUsers())
@@ -189,8 +187,8 @@ static SmallVector<tensor::ExtractSliceOp> getSlices(Operation *op, LoopLikeOpIn
   return slices;
 }
 
-/// Moves one block's rows of `op` into the loops. Results that are used behind them are put together by further results
-/// of the loops, which `numbers` tells.
+/// Moves one block's rows of `op` into the loops. Results with uses after the loops are assembled by additional loop
+/// results, whose indices are recorded in `numbers`.
 static void fuseRows(RewriterBase &rewriter, Operation *op, SmallVector<LoopLikeOpInterface> &loops,
                      llvm::MapVector<Value, unsigned> &numbers) {
   SmallVector<tensor::ExtractSliceOp> slices = getSlices(op, loops.back());
@@ -228,7 +226,7 @@ static LogicalResult tileChain(RewriterBase &rewriter, TilingInterface root, con
   bool isInParallel = root->getParentOfType<scf::ForallOp>() != nullptr;
   scf::SCFTilingOptions options;
   options.setLoopType(isInParallel ? LoopType::ForOp : LoopType::ForallOp).setTileSizes(sizes);
-  // The loops are built behind it.
+  // The loops are built after it.
   FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(rewriter, root, options);
   if (failed(tiled))
     return failure();
@@ -263,7 +261,7 @@ struct TileChainPass : public attn::impl::TileChainPassBase<TileChainPass> {
     IRRewriter rewriter(&getContext());
     llvm::DenseSet<Operation *> done;
     for (Operation *root : llvm::reverse(ops)) {
-      if (done.contains(root) || !isRoot(root)) // those that are done are gone
+      if (done.contains(root) || !isRoot(root)) // fused ops are erased
         continue;
       llvm::SetVector<Operation *> rowOps = collectRowOps(root);
       done.insert_range(rowOps);

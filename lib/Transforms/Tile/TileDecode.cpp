@@ -1,19 +1,19 @@
 //===- TileDecode.cpp - attn-tile for few query rows ----------------------===//
 //
-// A tile has all rows of the heads that share a head of K, so each byte of K and V
-// is read once. If batch indices and heads are too few for many cores, ranges of
-// split_keys keys have running states of their own (Flash-Decoding, Dao et al.
-// 2023), which are merged:
+// A tile has all rows of the heads that share a key head, so each byte of K and V is read once. If batch indices and
+// heads are too few for many cores, key splits of split_keys keys have running states of their own (Flash-Decoding, Dao
+// et al. 2023), which are merged:
 //
-//   forall (batch…, kv head, range) { state of the range → states[range] }
+//   forall (batch…, kv head, split) { state of the split → states[split] }
 //   forall (batch…, kv head) { merge of states[0 …], finalize }
 //
-// A merge waits for one range after the other, and on a GPU a block of it is one warp. So there the columns of V are
-// one more dimension of its loop: each has max and sum of its rows, and the first one writes the results of these.
+// A merge handles one split after the other, and on a GPU its block is one warp. So on a GPU, the columns of V are
+// another dimension of its loop: each iteration has max and sum of its rows, and the first one writes their row
+// results.
 //
-// A dynamic number of queries is tiles of at most query_tile rows, one more dimension of both loops.
+// A dynamic number of queries is split into tiles of at most query_tile rows, another dimension of both loops.
 //
-// The ranges depend on the sizes alone, never on the number of threads.
+// The splits depend only on sizes, never on the number of threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,8 +29,8 @@ using namespace attn;
 
 namespace {
 
-/// Columns of V of a block that merges states on a GPU: by an estimate, a thread then has loads of
-/// two ranges on their way.
+/// Columns of V in a block that merges states on a GPU: a thread then has about two splits' loads in flight (an
+/// estimate).
 static constexpr int64_t kMergedColumns = 32;
 
 class DecodeTiler {
@@ -38,7 +38,7 @@ public:
   DecodeTiler(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step, InitStateOp init)
       : b(rewriter), loc(finalize.getLoc()), finalize(finalize), init(init), shape(rewriter, step) {}
 
-  /// Returns the tensors that replace the results of finalize.
+  /// Returns the replacements of the results of finalize.
   SmallVector<Value> create() {
     SmallVector<OpFoldResult> bounds(shape.domainSizes.begin(), shape.domainSizes.begin() + shape.numBatch);
     AffineExpr dim = b.getAffineDimExpr(0);
@@ -91,7 +91,7 @@ private:
     });
   }
 
-  /// Makes the slices of results of rows, which have no columns, empty unless `isFirst`.
+  /// Makes the slices of row results, which have no columns, empty unless `isFirst`.
   void keepRowResults(Value isFirst, ValueRange outputs, OutputSlices &sliced) {
     AffineExpr query = b.getAffineDimExpr(shape.queryPos()), value = b.getAffineDimExpr(shape.numBatch + 1);
     Value none = arith::ConstantIndexOp::create(b, loc, 0);
@@ -127,7 +127,7 @@ private:
     return tail;
   }
 
-  /// The state of range `range` of the current tile in (range, batch…, query, value).
+  /// The state of split `range` of the current tile in (split, batch…, query, value).
   Slice getRangeSlice(unsigned part, Value range, ValueRange batch, const TilePosition &at) {
     Slice slice;
     slice.offsets.push_back(range);
@@ -159,7 +159,7 @@ private:
       ValueRange batch = ivs.drop_back(2);
       TilePosition at = getDecodeTile(b, shape, batch, ivs.drop_back().back(), /*split=*/ivs.back());
       SmallVector<Value> query = packQuery(b, shape, at);
-      // What rows start with counts once, in the merge.
+      // The start values of rows count only once, in the merge.
       TileState state = foldKeys(b, shape, at, BlockMap(), query, initState(b, shape, at, init, /*withStart=*/false));
       for (unsigned part = 0; part < 3; ++part)
         insert(state[part], outputs[part], getRangeSlice(part, ivs.back(), batch, at));

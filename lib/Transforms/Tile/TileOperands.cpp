@@ -16,9 +16,9 @@
 using namespace mlir;
 using namespace attn;
 
-/// Rows so far apart, or at a multiple of it, share a quarter of the sets of a first-level cache of 64 sets.
+/// Rows at a distance of kAliasBytes, or a multiple of it, share a quarter of the sets of an L1 cache of 64 sets.
 static constexpr int64_t kAliasBytes = 256, kLineBytes = 64;
-/// Bytes that a lane adds up in a product of bytes.
+/// Bytes that a lane sums in a byte product.
 static constexpr int64_t kByteDepth = 4;
 
 /// Positions of the batch dimensions, then of `named`.
@@ -127,8 +127,8 @@ void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &
   createFinalize(b, s, finalize, state, outputs, sliceOutputs(b, s, at, finalize, outputs), insert);
 }
 
-/// A tile-sized tensor: 1 for each batch dimension but the heads of the tile, the schedule's query and key tile, whole
-/// heads.
+/// A tensor of a tile's size: 1 for each batch dimension except the tile's heads, the schedule's query and key tile,
+/// and whole heads.
 Value attn::emptyTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned> dims, Type type) {
   Location loc = s.step.getLoc();
   SmallVector<int64_t> shape(s.numBatch, 1);
@@ -139,8 +139,8 @@ Value attn::emptyTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned> dims,
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
-/// Like emptyTile, but rows of a multiple of kAliasBytes are a line further apart: down a column of the tile, lines
-/// then fall on all sets of the first-level cache instead of a few.
+/// Like emptyTile, but rows of a multiple of kAliasBytes are padded by a line: lines of a column of the tile then map
+/// to all sets of the L1 cache instead of a few.
 static Value emptyPaddedTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned> dims, Type type) {
   Location loc = s.step.getLoc();
   Value tile = emptyTile(b, s, dims, type);
@@ -156,7 +156,7 @@ static Value emptyPaddedTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned
   return createSlice(b, loc, padded, getDimSlice(b, loc, padded, shape.size() - 1, b.getIndexAttr(0), columns));
 }
 
-/// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
+/// The first keys of a tile, as many as the current step has; an index of `keyDim` covers `perIndex` of them.
 Value attn::sliceKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, Value tileTensor, unsigned keyDim,
                       int64_t perIndex) {
   Location loc = s.step.getLoc();
@@ -186,13 +186,13 @@ Value attn::sliceQueries(OpBuilder &b, const TileShape &s, const TilePosition &a
   return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
 }
 
-/// The slice of `operand` under the current tile, transposed from the dimensions `from` to `to` with padded rows.
+/// The slice of `operand` in the current tile, transposed from the dimensions `from` to `to` with padded rows.
 Value attn::pack(OpBuilder &b, const TileShape &s, const TilePosition &at, Value operand, AffineMap map,
                  ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
   Location loc = s.step.getLoc();
   Value slice = createSlice(b, loc, operand, getSlice(b, s, at, map));
   Type type = getElementTypeOrSelf(operand.getType());
-  // A boolean becomes a byte: vectors of i1 have no memory form. Q becomes what is multiplied.
+  // A boolean becomes a byte: vectors of i1 have no memory layout. Q gets the type of the products.
   if (type.isInteger(1))
     type = b.getI8Type();
   else if (operand == s.step.getQuery())
@@ -213,7 +213,8 @@ Value attn::pack(OpBuilder &b, const TileShape &s, const TilePosition &at, Value
   return packed->getResult(0);
 }
 
-/// Rows of K or V under the domain (batch…, row, column) of attn.pack: they have one batch index and head here.
+/// The map of rows of K or V over the domain (batch…, row, column) of attn.pack: they have one batch index and head
+/// here.
 AffineMap attn::getRowMap(const TileShape &s, AffineMap map, unsigned column) {
   Builder b(s.step.getContext());
   SmallVector<AffineExpr> exprs;
@@ -235,7 +236,7 @@ static bool canReadPages(const TileShape &s, GatherPagesOp gather, AffineMap map
   return isRead && gather.getPageSize() % getTileSize(s, s.keyPos()) == 0 && visitsOnly(s.step, gather, map);
 }
 
-/// True where K or V is gathered from its pages, which widens it: a decode kernel then finds the other one widened too.
+/// True where K or V is gathered from its pages, which widens it: the other one is then widened too in a decode kernel.
 static bool gathersRows(const TileShape &s) {
   auto isGathered = [&](Value operand, AffineMap map) {
     auto gather = operand.getDefiningOp<GatherPagesOp>();
@@ -255,15 +256,15 @@ bool attn::liesInPages(const TileShape &s, Value operand, AffineMap map) {
   return gather && readsPages(s, gather, map);
 }
 
-/// True where rows of K or V are used as they lie.
+/// True where rows of K or V are used in place.
 bool attn::readsInPlace(const TileShape &s, Value operand, AffineMap map) {
   if (operand.getDefiningOp<GatherPagesOp>())
     return liesInPages(s, operand, map);
-  // A decode kernel of a CPU widens in registers, both K and V or none.
+  // A decode kernel of a CPU widens in registers, either both K and V or neither.
   return getElementTypeOrSelf(operand.getType()) == s.rowType || (isDecode(s) && !isGpu(s) && !gathersRows(s));
 }
 
-/// The rows of a key tile that lies in one page, where they are in the cache.
+/// The rows of a key tile within one page, at their place in the page cache.
 static Value loadPage(OpBuilder &b, const TileShape &s, const TilePosition &at, GatherPagesOp gather,
                       const Slice &slice, AffineMap &map, unsigned column) {
   Location loc = s.step.getLoc();
@@ -287,8 +288,8 @@ static Value loadPage(OpBuilder &b, const TileShape &s, const TilePosition &at, 
   return createSlice(b, loc, cache, inPage);
 }
 
-/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
-/// them widened, or gathered from pages: `tile`, or one of its own. Updates `map`.
+/// The rows of K or V for the current keys: a view where they can be used in place, otherwise a tile with their widened
+/// or gathered elements (`tile`, or a new one). Updates `map`.
 Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, Value operand, AffineMap &map,
                      unsigned column, Value tile) {
   Location loc = s.step.getLoc();
@@ -305,7 +306,7 @@ Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, V
   if (getHeadsPerTile(s) > 1) // they share one head of the tile
     tileMap = tileMap.replace(b.getAffineDimExpr(s.numBatch - 1), b.getAffineConstantExpr(0), s.domainSizes.size(), 0);
   if (gather) {
-    // The view is (batch, kv head, key, column), whatever the map makes of it.
+    // The view is (batch, kv head, key, column), independent of the map.
     auto tiled =
         GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(), gather.getLengths(),
                               toValue(b, loc, slice.offsets[0]), toValue(b, loc, slice.offsets[1]),
@@ -320,7 +321,7 @@ Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, V
   return packed->getResult(0);
 }
 
-/// The integers of a decode tile's Q, behind the floats.
+/// The integers of a decode tile's Q, after the floats.
 static SmallVector<Value> packBytes(OpBuilder &b, const TileShape &s, Value rows) {
   Location loc = s.step.getLoc();
   SmallVector<int64_t> shape(cast<RankedTensorType>(rows.getType()).getShape());

@@ -17,12 +17,12 @@ static int64_t getParts(const TileShape &s) {
   return prefill ? prefill.getParts() : 1;
 }
 
-/// `map` of an operand that has the parts of its elements behind the batch dimensions.
+/// `map` of an operand with the parts of its elements after the batch dimensions.
 static AffineMap addParts(const TileShape &s, AffineMap map) {
   return getParts(s) == 1 ? map : map.insertResult(getAffineConstantExpr(0, map.getContext()), s.numBatch);
 }
 
-/// An empty tile of what is multiplied: of one batch index and head, with its parts, (batch…, shape…).
+/// An empty tile for a product operand: of one batch index and head, with its parts, (batch…, shape…).
 static Value emptyParts(OpBuilder &b, const TileShape &s, ArrayRef<int64_t> tileShape) {
   SmallVector<int64_t> shape(s.numBatch, 1);
   if (getParts(s) > 1)
@@ -31,8 +31,8 @@ static Value emptyParts(OpBuilder &b, const TileShape &s, ArrayRef<int64_t> tile
   return tensor::EmptyOp::create(b, s.step.getLoc(), shape, getParts(s) > 1 ? b.getBF16Type() : s.rowType);
 }
 
-/// `rows`, which `map` finds under (batch…, row, column), as parts in whole tiles (…, row, column), and their map; as
-/// they are where there is one part. Of rows that are not there, parts are 0.
+/// `rows`, with `map` over (batch…, row, column), as parts in whole tiles (…, row, column), and their map; unchanged if
+/// there is one part. Parts of rows out of range are 0.
 static Value splitRows(OpBuilder &b, const TileShape &s, Value rows, AffineMap &map, unsigned row, unsigned column) {
   if (getParts(s) == 1)
     return rows;
@@ -43,7 +43,7 @@ static Value splitRows(OpBuilder &b, const TileShape &s, Value rows, AffineMap &
   return PackOp::create(b, s.step.getLoc(), target.getType(), rows, target, maps)->getResult(0);
 }
 
-/// A map of `numDims` dimensions that holds `paired` in pairs around `other`.
+/// A map of `numDims` dimensions with `paired` in pairs around `other`.
 AffineMap attn::getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other) {
   Builder b(s.step.getContext());
   SmallVector<AffineExpr> exprs;
@@ -54,7 +54,7 @@ AffineMap attn::getPairMap(const TileShape &s, unsigned numDims, unsigned paired
   return addParts(s, AffineMap::get(numDims, 0, exprs, b.getContext()));
 }
 
-/// `rows`, which `map` finds under (batch…, row, column), with the dimension `paired` in pairs: (pair, other, 2).
+/// `rows`, with `map` over (batch…, row, column), with the dimension `paired` in pairs: (pair, other, 2).
 Value attn::packPairs(OpBuilder &b, const TileShape &s, const TilePosition &at, Value rows, AffineMap map,
                       unsigned paired, unsigned other) {
   Location loc = s.step.getLoc();
@@ -72,8 +72,8 @@ static bool isWholeTile(const TileShape &s, const TilePosition &at) {
   return isConstantIntValue(at.sizes[s.keyPos()], getTileSize(s, s.keyPos()));
 }
 
-/// V's `rows`, which `rowMap` finds under (batch…, key, column), as (column, key): the keys that a tile instruction
-/// adds up lie together. What the last keys are short of a whole tile is 0 in it.
+/// V's `rows`, with `rowMap` over (batch…, key, column), as (column, key): the keys that a tile instruction sums are
+/// adjacent. The padding of a short tile is 0.
 Value attn::packColumns(OpBuilder &b, const TileShape &s, Value rows, AffineMap rowMap, Value target) {
   SmallVector<unsigned> dims = getPositions(s, {s.numBatch + 1, s.numBatch});
   AffineMap tileMap = addParts(s, AffineMap::getMultiDimMapWithTargets(s.numBatch + 2, dims, b.getContext()));

@@ -1,7 +1,7 @@
-//===- TileRegions.cpp - regions and indices in the positions of a tile ---===//
+//===- TileRegions.cpp - regions and indices relative to a tile -----------===//
 //
-// A region of a step is cloned into a tile. Indices there count from the first
-// element of the tile, so the offsets of the tile are added to them.
+// A region of a step is cloned into a tile. Indices there are relative to the first element of the tile, so the tile's
+// offsets are added to them.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// What `region` reads of a position of `kind` beyond `last` is what it reads of that.
+/// Clamps positions of `kind` that `region` reads to at most `last`.
 static void clampIndex(OpBuilder &b, Region &region, IndexKind kind, Value last) {
   SmallVector<IndexOp> indices;
   region.walk([&](IndexOp op) {
@@ -48,7 +48,7 @@ void attn::cloneTileRegion(OpBuilder &b, Region &from, Region &to, Operation *be
   shiftIndex(b, to, offsets, step);
 }
 
-/// A region in the positions of the current tile.
+/// Clones a region with the positions of the current tile.
 void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &from, Region &to,
                        Operation *before) {
   auto getEndRow = [&] { return at.endQuery; };

@@ -1,11 +1,9 @@
-//===- TileScoreSums.cpp - sums of what scores add, in a GPU's blocks -----===//
+//===- TileScoreSums.cpp - sums of score contributions in a GPU's blocks --===//
 //
-// Before: a backward_step with captured tensors, or a bias, whose gradients are
-// asked for. After: for each of them a kernel that computes the gradients of scores
-// again and adds what they contribute. A block has tiles of queries and goes through
-// their keys. Where the place of a contribution says whose batch index, head or
-// query it is, no other block adds there, and the block goes through the batch
-// indices and heads that share it. Otherwise each block and each warp has a part of
+// Before: a backward_step with captured tensors or a bias that have gradients. After: for each of them a kernel that
+// recomputes the gradients of scores and sums their contributions. A block has tiles of queries and loops over their
+// keys. Where the index of a contribution is the batch index, head or query of its score, no other block adds there,
+// and the block loops over the batch indices and heads that share it. Otherwise each block and each warp has a part of
 // its own, and the parts are summed. All orders are fixed.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -21,12 +19,12 @@
 using namespace mlir;
 using namespace attn;
 
-/// Blocks that have parts, at most: where the sizes of the tensor are known, and where they are not.
+/// Most blocks with parts: with static sizes of the tensor, and with dynamic ones.
 static constexpr int64_t kMaxBlocksWithParts = 512, kMaxBlocksWithOpenParts = 16;
-/// Columns of a tile at most: each score has code of its own.
+/// Most columns of a tile: each score has its own code.
 static constexpr int64_t kMaxColumns = 32;
 
-/// The step of other gradients, without the bias'.
+/// The step of the other gradients, without that of the bias.
 static BackwardStepOp cloneWithCaptures(RewriterBase &b, BackwardStepOp step, ArrayRef<AffineMap> maps,
                                         ValueRange captures) {
   auto cloned = BackwardStepOp::create(
@@ -40,7 +38,7 @@ static BackwardStepOp cloneWithCaptures(RewriterBase &b, BackwardStepOp step, Ar
   return cloned;
 }
 
-/// The step with the gradient of its bias as that of a captured tensor, the same result.
+/// The step with its bias gradient as that of a captured tensor, the same result.
 static BackwardStepOp sumBiasAsCapture(RewriterBase &b, BackwardStepOp step) {
   if (!step.getDbias())
     return step;
@@ -85,7 +83,7 @@ static BackwardStepOp sumBiasAsCapture(RewriterBase &b, BackwardStepOp step) {
   return replaced;
 }
 
-/// The dimensions of `destination` whose position is that of the score, in all that is added to it.
+/// The dimensions of `destination` whose index is the position of the score, in all accumulations into it.
 static ScoreSum findScoreSum(BackwardStepOp step, Value destination) {
   ScoreSum sum{destination, {}, {}, {}};
   bool isFirst = true;
@@ -108,7 +106,7 @@ static ScoreSum findScoreSum(BackwardStepOp step, Value destination) {
     }
     isFirst = false;
   }
-  if (getNumBatchDims(step) < 2) // the only one is that of heads
+  if (getNumBatchDims(step) < 2) // a single batch dimension is that of heads
     sum.batchDim.reset();
   return sum;
 }
@@ -163,7 +161,7 @@ static Value sumParts(OpBuilder &b, Location loc, Value parts, Value zeros) {
       .getResult(0);
 }
 
-/// Products by mma where the step has wgmma, and few columns: each of a thread's scores has code.
+/// Products use mma where the step has wgmma, and tiles have few columns: each score of a thread has its own code.
 static BlockAttr getSumSchedule(BlockAttr schedule) {
   MLIRContext *ctx = schedule.getContext();
   InstructionAttr instruction = schedule.getInstruction();
@@ -174,7 +172,7 @@ static BlockAttr getSumSchedule(BlockAttr schedule) {
                         /*producer=*/false);
 }
 
-/// Blocks that have parts of a tensor of this type, at most.
+/// The most blocks with parts of a tensor of this type.
 static int64_t getMaxBlocks(ShapedType type, int64_t warps) {
   if (!type.hasStaticShape())
     return kMaxBlocksWithOpenParts;
@@ -182,7 +180,7 @@ static int64_t getMaxBlocks(ShapedType type, int64_t warps) {
   return std::clamp<int64_t>(kMaxPartElements / elements, 1, kMaxBlocksWithParts);
 }
 
-/// What is added to `destination`: by the tiles of the block's own positions, and of all shared ones in turn.
+/// Sums the contributions to `destination`: the tiles of the block's own positions, and all shared ones in turn.
 static Value createScoreSum(RewriterBase &b, KernelShape s) {
   Location loc = s.loc;
   const ScoreSum &sum = *s.scoreSum;
@@ -190,7 +188,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
   AffineExpr dim = b.getAffineDimExpr(0);
   OpFoldResult tiles =
       affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(s.tileRows), {s.domainSizes[s.queryPos()]});
-  // The positions that a block has, and those that blocks share: batch dimensions, and tiles of queries.
+  // The positions that a block owns, and those that blocks share: batch dimensions, and query tiles.
   SmallVector<unsigned> own, shared;
   SmallVector<OpFoldResult> sizes(ArrayRef(s.domainSizes).take_front(s.numBatch));
   sizes.push_back(tiles);
@@ -206,7 +204,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
     count = multiply(b, loc, count, toValue(b, loc, sizes[position]));
   SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, loc, sum.destination);
   Value zeros = createZeros(b, loc, shape, type.getElementType()), whole = zeros;
-  // A loop of one round would fold away: the second one has nothing to do.
+  // A loop of one iteration would fold away, so there is a second one with nothing to do.
   bool isSingle = llvm::all_of(bounds, [](OpFoldResult size) { return getConstantIntValue(size) == 1; });
   Value blocks = index(b, loc, isSingle ? 2 : 1);
   int64_t warps = cast<BlockAttr>(s.schedule).getWarps();
@@ -254,7 +252,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
   auto partType = RankedTensorType::get(kept, type.getElementType());
   Value part = tensor::ExtractSliceOp::create(b, loc, partType, forall.getRegionIterArgs()[0], where.offsets,
                                               where.sizes, where.strides);
-  // Of what is shared, each `blocks`-th tile from that of the block on, or all.
+  // Shared positions: every `blocks`-th tile from the block's own on, or all.
   Value first = ivs.back(), single = index(b, loc, 1);
   Value rounds = sum.hasParts() ? divideUp(b, loc, subtract(b, loc, count, first), blocks)
                                 : multiply(b, loc, count, subtract(b, loc, single, first));
@@ -278,7 +276,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
 
 void attn::createScoreSums(RewriterBase &b, BackwardStepOp step) {
   step = sumBiasAsCapture(b, step);
-  b.setInsertionPoint(step); // the place of one that is replaced is gone
+  b.setInsertionPoint(step); // a replaced op is no insertion point
   BackwardShape s(b, step);
   auto results = s.step->getResults().take_back(s.step.getDcaptures().size());
   s.schedule = getSumSchedule(cast<BlockAttr>(s.schedule));
@@ -286,7 +284,7 @@ void attn::createScoreSums(RewriterBase &b, BackwardStepOp step) {
     if (result.use_empty())
       continue;
     b.setInsertionPoint(s.step);
-    if (llvm::is_contained(getStaticDomain(s.step), 0)) { // nothing is added
+    if (llvm::is_contained(getStaticDomain(s.step), 0)) { // there are no contributions
       b.replaceAllUsesWith(result, destination);
       continue;
     }

@@ -18,7 +18,7 @@ using namespace attn::ptx;
 
 namespace {
 
-/// Of cuda.h.
+/// From cuda.h.
 enum Result {
   Success = 0,
   InvalidValue = 1,
@@ -50,7 +50,7 @@ struct LoadedFunction {
   uint64_t sharedBytes = kDefaultSharedBytes;
 };
 
-/// What the handles point to.
+/// The objects of handles.
 std::vector<std::unique_ptr<LoadedModule>> modules;
 char primaryContext;
 thread_local CUcontext currentContext = nullptr;
@@ -60,7 +60,7 @@ constexpr unsigned long long kContextId = 1;
 CudaEmulator &device() { return CudaEmulator::get(); }
 CUcontext primary() { return reinterpret_cast<CUcontext>(&primaryContext); }
 
-/// Opt-in bytes of shared memory a block, by compute capability.
+/// Opt-in bytes of shared memory per block, by compute capability.
 int getSharedLimit(int capability) {
   switch (capability) {
   case 75: return 64 * 1024;
@@ -178,7 +178,7 @@ int ctxGetId(CUcontext context, unsigned long long *id) {
 
 int ctxSynchronize() { return currentContext ? Success : InvalidContext; }
 
-/// Every stream is of the device's only context.
+/// All streams belong to the device's only context.
 int streamGetCtx(CUstream, CUcontext *context) {
   *context = primary();
   return Success;
@@ -190,7 +190,7 @@ int threadExchangeStreamCaptureMode(int *) { return Success; }
 // Modules
 //===----------------------------------------------------------------------===//
 
-/// Copies the text to where the caller wants the log of the PTX compiler.
+/// Copies the text to the caller's buffer for the log of the PTX compiler.
 void writeLog(StringRef text, unsigned count, const int *options, void **values) {
   char *log = nullptr;
   size_t size = 0;
@@ -233,7 +233,7 @@ int moduleUnload(CUmodule handle) {
   std::lock_guard guard(device().mutex);
   const auto *module = reinterpret_cast<LoadedModule *>(handle);
   const size_t before = modules.size();
-  // The reports of its launches name things of the module.
+  // The reports of its launches refer to names in the module.
   if (!device().keepsLaunches)
     erase_if(modules, [&](const auto &candidate) { return candidate.get() == module; });
   return modules.size() < before || device().keepsLaunches ? Success : InvalidHandle;
@@ -275,7 +275,8 @@ int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gri
   if (!currentContext || extra || sharedBytes > function.sharedBytes)
     return currentContext ? InvalidValue : InvalidContext;
   Launch launch{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes};
-  // What the kernel was made for, not what this device has: a kernel for sm_80 that needs more is wrong everywhere.
+  // The limit is that of the kernel's target, not of this device: a kernel for sm_80 that needs more is wrong
+  // everywhere.
   launch.maxInstructions = device().maxInstructions;
   launch.tracesWrites = device().tracesWrites;
   launch.resident = device().resident;
@@ -324,7 +325,7 @@ int memFree(unsigned long long address) {
   return address == 0 || device().memory.release(address) ? Success : InvalidValue;
 }
 
-/// The bytes, or null where they are not all in one buffer.
+/// The buffer, or null if the bytes are not all in one.
 Buffer *findBytes(unsigned long long address, size_t bytes) {
   Buffer *buffer = device().memory.find(address);
   return buffer && bytes <= buffer->data.size() - (address - buffer->address) ? buffer : nullptr;

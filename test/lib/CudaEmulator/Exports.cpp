@@ -1,4 +1,4 @@
-//===- Exports.cpp - the emulated driver's functions by their names -------===//
+//===- Exports.cpp - exports the emulated driver's functions by name ------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,7 +76,7 @@ EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *addr
                                          swizzle, promotion, fill);
 }
 
-/* Not of CUDA: which device this is. */
+/* Not part of CUDA: sets the emulated device. */
 EXPORT void attn_emulator_set_capability(int capability) { attn::ptx::CudaEmulator::get().capability = capability; }
 
 EXPORT void attn_emulator_set_multiprocessors(int count) { attn::ptx::CudaEmulator::get().multiprocessors = count; }

@@ -16,7 +16,7 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// Of cuda.h.
+/// From cuda.h.
 enum Result { Success = 0, InvalidValue = 1 };
 /// In the order of CUtensorMapDataType: the integers, then float16, 32, 64, bfloat16, float32 and tfloat32 twice.
 constexpr uint8_t kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};

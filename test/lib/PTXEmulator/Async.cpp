@@ -1,4 +1,4 @@
-//===- Async.cpp - writes that happen later -------------------------------===//
+//===- Async.cpp - deferred writes ----------------------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

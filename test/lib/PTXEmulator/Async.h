@@ -1,8 +1,8 @@
-//===- Async.h - writes that happen later -----------------------*- C++ -*-===//
+//===- Async.h - deferred writes --------------------------------*- C++ -*-===//
 //
-// An asynchronous write is started, and completed by what waits for it. Between the two its bytes are pending: whoever
-// touches them is reported. What completes a write is another matter: groups here (cp.async); an mbarrier's phase (TMA)
-// or a wgmma group would hold the same handles.
+// An asynchronous write is started, and completed by a wait. In between, its bytes are pending: any access to them is
+// reported. What completes a write is independent of this: groups here (cp.async); an mbarrier's phase (TMA) or a wgmma
+// group would hold the same handles.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,11 +18,11 @@
 
 namespace attn::ptx {
 
-/// ShadowState::pending of the bytes of an mbarrier, which mbarrier instructions alone may touch.
+/// ShadowState::pending for the bytes of an mbarrier, which only mbarrier instructions may access.
 inline constexpr uint32_t kMbarrierByte = ~uint32_t(0);
 
 struct AsyncWrite {
-  unsigned thread; ///< who started it
+  unsigned thread; ///< the thread that started it
   uint64_t offset; ///< in shared memory
   llvm::SmallVector<uint8_t, 16> data;
   int line;
@@ -35,7 +35,7 @@ public:
       : shared(shared), shadow(shadow), clocks(clocks) {}
 
   Handle start(AsyncWrite write);
-  /// The data are in memory now, as if `thread` had written them.
+  /// Writes the data to memory, as if `thread` had written them.
   void complete(Handle handle, unsigned thread);
   const AsyncWrite &operator[](Handle handle) const { return writes[handle - 1]; }
 

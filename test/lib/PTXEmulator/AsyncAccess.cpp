@@ -1,7 +1,7 @@
-//===- AsyncAccess.cpp - shared memory, by the asynchronous proxy ---------===//
+//===- AsyncAccess.cpp - accesses to shared memory by the asynchronous proxy -===//
 //
-// Bulk copies and wgmma read and write behind the threads' backs. A write by a thread must be ordered before them, and
-// fenced: fence.proxy.async. What they write over must have been read, which a barrier says, of either kind.
+// Bulk copies and wgmma access shared memory asynchronously. A thread's write must be ordered before them, and fenced
+// by fence.proxy.async. Before they overwrite data, its reads must be ordered before them by a barrier, of either kind.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -14,7 +14,7 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// mbarriers, threads that store by bulk copies, warps that do wgmma.
+/// mbarriers, threads that store by bulk copies, and warps that execute wgmma.
 constexpr unsigned kMostAgents = 128;
 constexpr unsigned kMostThreads = 1024;
 static_assert(kMostThreads + kMostAgents <= 1u << kThreadBits);
@@ -30,7 +30,7 @@ std::vector<uint8_t> packParameters(const Program &program, const Launch &launch
 Block::Block(Grid &grid, uint32_t number)
     : grid(grid), program(grid.program), global(grid.global), launch(grid.launch), report(grid.report), number(number),
       index{number % launch.grid.x, number / launch.grid.x % launch.grid.y, number / launch.grid.x / launch.grid.y},
-      // Not a number in every format, so that what is read uninitialised shows in the result as well.
+      // NaN in every format, so that an uninitialised read also shows in the result.
       shared(program.staticShared + launch.dynamicShared, 0xff),
       clocks(number, launch.block.count(), program.hasAsyncProxy ? kMostAgents : 0), shadow(shared.size()),
       async(shared, shadow, clocks), mbarriers(*this), warpgroups(*this), copyGroups(launch.block.count()),
@@ -79,7 +79,7 @@ std::string Block::describe(const Epoch &epoch) const {
   return who + " touched at line " + std::to_string(epoch.line);
 }
 
-/// What is wrong with a block of which every thread has exited.
+/// Reports errors of a block whose threads have all exited.
 void Block::finish() {
   if (!program.hasAsyncProxy)
     return;

@@ -39,40 +39,41 @@ class Block {
 public:
   enum class Turn : uint8_t { Done, Goes, Waits };
   Block(Grid &grid, uint32_t number);
-  /// At most that many instructions of each warp. Waits: for other blocks.
+  /// Runs at most `slice` instructions of each warp. It may wait for other blocks.
   Turn run(unsigned slice);
-  /// Every path that waits, once for its line. Ends the launch.
+  /// Reports every waiting path, once per line, and ends the launch.
   void reportDeadlock();
 
-  /// Where the `bytes` at `address` are on the host, after all checks; null after a finding. `align` 0: as `bytes`.
+  /// The host address of the `bytes` at `address`, after all checks; null after a finding. `align` 0: as `bytes`.
   uint8_t *access(const Warp &warp, unsigned lane, const Instruction &instruction, Space space, uint64_t address,
                   unsigned bytes, Access access, unsigned align = 0);
-  /// The same of shared memory, by what the thread has issued to the asynchronous proxy.
+  /// The same for shared memory, accessed by an asynchronous operation of the thread.
   uint8_t *accessAsync(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t offset, unsigned bytes,
                        const Shadow::AsyncAccess &access);
-  /// Counts what an access of a whole warp costs.
+  /// Counts the cost of an access of a whole warp.
   void countAccess(const Instruction &instruction, Space space, llvm::ArrayRef<uint64_t> addresses, LaneMask lanes,
                    unsigned bytes);
-  /// Adds what a thread has written to Report::trace.
+  /// Adds a write of a thread to Report::trace.
   void traceWrite(const Warp &warp, unsigned lane, Space space, uint64_t address, const uint8_t *data, unsigned bytes);
-  /// The space that a generic address lies in; the address becomes one of that space.
+  /// The space of a generic address, which becomes an address in that space.
   static Space resolveGeneric(uint64_t &address);
 
-  /// What strong accesses of global memory order, after they were made. All but adding floats ends the turn.
+  /// Applies the memory order of strong accesses of global memory, after they were made. All but float additions end
+  /// the turn.
   void order(Warp &warp, const Instruction &instruction, LaneMask lanes, llvm::ArrayRef<uint64_t> addresses,
              Access access);
 
-  /// True: the path waits.
+  /// Returns true if the path waits.
   bool arrive(Warp &warp, unsigned path, const Instruction &instruction, LaneMask lanes);
   void syncWarp(const Warp &warp, LaneMask lanes);
-  /// One more that does asynchronous operations, for Clocks.
+  /// Adds an agent of asynchronous operations, for Clocks.
   unsigned addAgent(std::string name);
   /// "thread (1, 0, 0) touched at line 7"
   std::string describe(const Epoch &epoch) const;
 
   void find(FindingKind kind, const Warp &warp, unsigned lane, const Instruction &instruction,
             const llvm::Twine &message);
-  /// Ends the launch: what follows would only repeat the finding.
+  /// Ends the launch: further instructions would only repeat the finding.
   void stop() { grid.stopped = true; }
   bool isStopped() const { return grid.stopped; }
   Dim3 threadIndex(unsigned thread) const;
@@ -94,7 +95,7 @@ public:
   Mbarriers mbarriers;
   Warpgroups warpgroups;
   std::vector<CopyGroups> copyGroups;        ///< by thread
-  std::map<unsigned, BulkGroups> bulkGroups; ///< by thread, of those that have some
+  std::map<unsigned, BulkGroups> bulkGroups; ///< by thread, if it has any
 
 private:
   uint8_t *accessShared(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t offset,
@@ -116,7 +117,7 @@ private:
   std::vector<uint8_t> parameters;
   Barrier barriers[kBarriers];
   std::vector<std::string> agentNames;
-  size_t nextWarp = 0; ///< whose turn it is
+  size_t nextWarp = 0; ///< the next warp to run
   bool hasYielded = false;
 };
 

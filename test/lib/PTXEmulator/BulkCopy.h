@@ -1,8 +1,8 @@
 //===- BulkCopy.h - groups of bulk stores -----------------------*- C++ -*-===//
 //
-// A bulk copy is done when it is issued: what it may not touch yet is found by its clock, not by when it happens. One
-// that writes shared memory counts as done by the agent of its mbarrier (Mbarrier.h), one that reads it by an agent of
-// the thread that issued it, whose clock counts groups.
+// A bulk copy is executed when it is issued: clocks, not its time of execution, show which data it may not access yet.
+// A copy that writes shared memory belongs to the agent of its mbarrier (Mbarrier.h); one that reads it belongs to an
+// agent of its thread, whose clock counts groups.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace attn::ptx {
 struct BulkGroups {
   unsigned agent;
   uint32_t open = 1;     ///< the group that commit_group closes; the agent's clock
-  uint32_t complete = 0; ///< of those up to it the sources may be written again
+  uint32_t complete = 0; ///< the sources of all groups up to it may be overwritten
   uint32_t lastStore = 0;
   int line = 0; ///< of the last store
 };

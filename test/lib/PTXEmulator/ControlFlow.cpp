@@ -1,4 +1,4 @@
-//===- ControlFlow.cpp - where divergent paths meet, which loops there are -===//
+//===- ControlFlow.cpp - joins of divergent paths, and loops --------------===//
 //
 // Basic blocks, dominators on the graph and on its reverse (Cooper, Harvey, Kennedy: "A simple, fast dominance
 // algorithm"), natural loops of the back edges.

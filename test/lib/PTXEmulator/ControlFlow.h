@@ -13,14 +13,14 @@ namespace attn::ptx {
 /// Basic blocks.
 struct FlowGraph {
   using Edges = std::vector<llvm::SmallVector<uint32_t, 4>>;
-  std::vector<uint32_t> firsts; ///< instruction; the last block is the exit, without instructions
+  std::vector<uint32_t> firsts; ///< instruction indices; the last block is the exit, without instructions
   std::vector<uint32_t> blockOf;
   Edges successors, predecessors;
 };
 FlowGraph buildFlowGraph(const Program &program);
 
-/// Sets `join` of each branch to the first instruction of its immediate post-dominator (the number of instructions
-/// where only the end is one), and fills `program.loops`.
+/// Sets `join` of each branch to the first instruction of its immediate post-dominator (the number of instructions if
+/// that is the exit), and fills `program.loops`.
 void analyzeControlFlow(Program &program, const FlowGraph &graph);
 
 } // namespace attn::ptx

@@ -48,7 +48,7 @@ constexpr Named<SpecialRegister> kSpecials[] = {
     {"%lanemask_gt", SpecialRegister::LanemaskGt},
     {"%dynamic_smem_size", SpecialRegister::DynamicSharedSize},
     {"%total_smem_size", SpecialRegister::TotalSharedSize},
-    // A launch without clusters is one of clusters of one block.
+    // Without clusters, a launch has clusters of one block.
     {"%cluster_ctarank", SpecialRegister::Zero},
     {"%cluster_nctarank", SpecialRegister::One},
     {"%cluster_ctaid.x", SpecialRegister::Zero},
@@ -243,7 +243,7 @@ std::optional<uint64_t> Decoder::constantOperand(const Operand &operand) const {
 }
 
 uint32_t Decoder::source(const Operand &operand, Type type) {
-  // A type that is none has been reported.
+  // An unknown type has been reported.
   if (failed())
     return 0;
   const unsigned bits = getBits(type), bytes = getBytes(type);

@@ -1,7 +1,7 @@
 //===- Decoder.h - statement → instruction ----------------------*- C++ -*-===//
 //
-// What a family of instructions uses to decode its statements. Every modifier must be taken by somebody: one that is
-// left makes the instruction an unknown one, so that nothing is ever ignored by accident.
+// Shared by the decoders of instruction families. Each modifier must be consumed: a remaining one makes the instruction
+// unknown, so that nothing is ignored by accident.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,10 +38,10 @@ public:
   const Statement &statement() const { return *current; }
 
   bool takeModifier(llvm::StringRef name);
-  /// Takes each of these where it is there: hints without a meaning here.
+  /// Consumes each of these if it is present: hints without a meaning here.
   void takeHints(llvm::ArrayRef<llvm::StringLiteral> names);
   Type takeType();
-  /// The value of the one name that is there.
+  /// The value of the only name that is present.
   template <typename T> std::optional<T> takeOne(llvm::ArrayRef<Named<T>> names) {
     for (const Named<T> &named : names)
       if (takeModifier(named.name))
@@ -49,9 +49,10 @@ public:
     return std::nullopt;
   }
   void takeRounding(); ///< .rn .rz .rm .rp .rna → instruction.rounding
-  /// .relaxed, .acquire, .gpu, …: what it orders among blocks. After the space. `isStrong`: also without them.
+  /// .relaxed, .acquire, .gpu, …: the memory order among blocks. Comes after the space. `isStrong`: strong even without
+  /// them.
   void takeOrder(bool isStrong);
-  Space takeSpace(); ///< .global, .shared, .shared::cta, …; Generic where none is there
+  Space takeSpace(); ///< .global, .shared, .shared::cta, …; Generic if there is none
 
   size_t operandCount() const { return current->operands.size(); }
   bool expectOperands(size_t least, size_t most);
@@ -63,7 +64,7 @@ public:
   /// A 32-bit register that stays in use after the instruction.
   uint32_t fragment(const Operand &operand);
   uint32_t predicateSource(const Operand &operand, bool &negated);
-  /// The bits of the register, for instructions that take a wider one than their type.
+  /// The bits of the register, for instructions whose registers may be wider than their type.
   unsigned registerBits(const Operand &operand) const;
   uint32_t looseDestination(const Operand &operand, unsigned leastBits, unsigned &bits);
   uint32_t looseSource(const Operand &operand, unsigned leastBits, unsigned &bits);
@@ -74,10 +75,10 @@ public:
   uint32_t scratchRow(unsigned bits) { return scratch(bits == 1 ? 4 : bits / 8); }
   std::optional<uint64_t> constantOperand(const Operand &operand) const;
 
-  /// What becomes of undefined sources (default: they pass).
+  /// The effect of undefined sources (default: they pass).
   void setUndefinedUse(UndefinedUse use) { uses.use = use; }
 
-  /// The opcode is not one that is emulated.
+  /// The opcode is not emulated.
   void unknown(const llvm::Twine &why = "");
   /// The operands are wrong.
   void invalid(const llvm::Twine &why);
@@ -98,7 +99,7 @@ private:
   std::map<std::pair<std::string, unsigned>, uint32_t> specialRows;
 };
 
-/// Which types the last type of an opcode may be, for names that several families share (add, min).
+/// The possible last types of an opcode, for names that several families share (add, min).
 enum class Family : uint8_t { Any, Integer, F32, F64, Half, Predicate };
 
 /// One row of the table of instructions.

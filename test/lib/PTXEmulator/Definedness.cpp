@@ -1,4 +1,4 @@
-//===- Definedness.cpp - registers that nothing has written ---------------===//
+//===- Definedness.cpp - uninitialised registers --------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,7 +52,7 @@ private:
       body(i);
   }
 
-  /// The instruction's part in the set of registers that may be undefined.
+  /// Applies the instruction to the set of registers that may be undefined.
   void step(uint32_t i, Registers &state) const {
     const RegisterUses &uses = program.uses[i];
     const bool passes = uses.use != UndefinedUse::Observes && uses.use != UndefinedUse::Accumulates &&
@@ -100,7 +100,7 @@ private:
 
   Program &program;
   const FlowGraph &graph;
-  std::vector<Registers> entries; ///< what may be undefined at each block's start
+  std::vector<Registers> entries; ///< registers that may be undefined at each block's start
 };
 
 } // namespace
@@ -118,7 +118,7 @@ void Warp::reportUndefined(uint32_t pc, uint32_t row, LaneMask lanes, StringRef 
   const size_t number = llvm::find(program.registerRows, row) - program.registerRows.begin();
   block.find(FindingKind::UndefinedRegister, *this, std::countr_zero(found), program.instructions[pc],
              "reads " + program.function->registers[number].name + " as " + role + ", which nothing has written");
-  // Said once, not at every use that follows.
+  // Reported once, not at every later use.
   setUndefined(row, 0, kAllLanes);
 }
 

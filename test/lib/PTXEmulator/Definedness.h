@@ -1,9 +1,9 @@
-//===- Definedness.h - registers that nothing has written -------*- C++ -*-===//
+//===- Definedness.h - uninitialised registers ------------------*- C++ -*-===//
 //
-// A register has no value until an instruction writes it. Moves and arithmetic pass that on, lane by lane; it is
-// reported where it decides something: as an address, a predicate of an instruction, an operand of mma, of a vote, of
-// what is stored. Nearly every instruction reads what is written on all paths to it. A data-flow analysis finds the
-// others, and only they, and what writes their registers, are tracked when they run.
+// A register is undefined until an instruction writes it. Moves and arithmetic propagate that, lane by lane. It is
+// reported where it has an effect: as an address, a predicate of an instruction, an operand of mma or of a vote, or a
+// stored value. Nearly every read is preceded by a write on all paths. A data-flow analysis finds the others; only
+// they, and the instructions that write their registers, are tracked at run time.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

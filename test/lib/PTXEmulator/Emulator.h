@@ -32,21 +32,21 @@ struct Launch {
   Dim3 grid, block;
   uint64_t dynamicShared = 0;
   std::vector<ParameterBytes> parameters = {};
-  /// By warps; a kernel that waits for what never comes ends there.
+  /// Per warp; a kernel that waits forever ends there.
   uint64_t maxInstructions = uint64_t(1) << 30;
-  /// Whether Report::trace is computed.
+  /// True if Report::trace is computed.
   bool tracesWrites = false;
-  /// What a block may have, as on sm_90.
+  /// The limit of a block, as on sm_90.
   uint64_t largestShared = 227 * 1024;
-  /// Blocks that are alive at once, of kernels that may order their blocks. One that waits for an earlier one needs no
-  /// certain number.
+  /// Concurrent blocks of kernels that may order their blocks. A kernel whose blocks wait for earlier ones must not
+  /// depend on this number.
   unsigned resident = 4;
-  /// 0: blocks start and take turns by their numbers. Else the seed of another order.
+  /// 0: blocks start and take turns in index order. Otherwise the seed of another order.
   uint64_t turns = 0;
 };
 
-/// Executes one kernel. Errors are of the launch: no such entry, parameters that do not fit, a block that is too large.
-/// What the PTX does wrong is in the report, which names things of the module: keep that alive.
+/// Executes one kernel. Returns errors of the launch: an unknown entry, wrong parameters, a block that is too large.
+/// Errors of the PTX are in the report, which refers to names in the module: keep that alive.
 llvm::Expected<Report> run(const Module &module, llvm::StringRef entry, GlobalMemory &memory, const Launch &launch);
 
 } // namespace attn::ptx

@@ -1,6 +1,6 @@
 //===- ExecuteAsync.cpp - cp.async ----------------------------------------===//
 //
-// The source is read when the copy starts; what it writes appears when its thread waits for its group (Async.h).
+// The source is read when the copy starts; the data are written when the thread waits for the group (Async.h).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,8 +15,8 @@ using namespace attn::ptx;
 
 namespace {
 
-/// rows: destination, source, bytes of the source (or kNoRow), predicate "ignore the source" (or kNoRow).
-/// bytes: of the copy. variant: whether the destination's address is wide; wideAddress says it of the source.
+/// rows: destination, source, bytes of the source (or kNoRow), predicate "ignore the source" (or kNoRow). bytes: of the
+/// copy. variant: whether the destination's address is wide; wideAddress: the same for the source.
 void copy(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   Block &block = warp.block;
   const unsigned bytes = instruction.bytes;
@@ -40,7 +40,7 @@ void copy(Warp &warp, const Instruction &instruction, LaneMask lanes) {
     block.countAccess(instruction, Space::Global, sources, reading, bytes);
   forLanes(lanes, [&](unsigned lane) {
     AsyncWrite write{warp.thread(lane), destinations[lane], {}, instruction.line};
-    write.data.assign(bytes, 0); // what the source does not give is zero
+    write.data.assign(bytes, 0); // the rest is zero
     const unsigned given = sourceBytes(lane);
     if (given > bytes)
       return block.find(FindingKind::InvalidValue, warp, lane, instruction,

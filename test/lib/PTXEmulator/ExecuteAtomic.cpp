@@ -70,7 +70,7 @@ constexpr unsigned kMostElements = 8, kResultRow = 1, kSourceRow = kResultRow + 
                    kLastRow = kSourceRow + kMostElements;
 constexpr unsigned kMostBytes = 16;
 
-/// Lane after lane: one of the orders that the machine may take.
+/// Lane after lane: one of the allowed orders.
 void atomic(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   uint64_t addresses[kLanes];
   const Space space = loadAddresses(warp, instruction, lanes, addresses);

@@ -23,13 +23,13 @@ uint64_t addressOf(Warp &warp, const Instruction &instruction, unsigned row, uns
          warp.row<uint64_t>(instruction.rows[row + 1])[lane];
 }
 
-/// A generic address of shared memory, or one of its own space.
+/// A generic address of shared memory, or one in its own space.
 uint64_t toShared(uint64_t address) {
   Block::resolveGeneric(address);
   return address;
 }
 
-/// One thread's copy: where in shared memory, and for a load its mbarrier.
+/// One thread's copy: its address in shared memory, and for a load its mbarrier.
 struct Copy {
   Warp &warp;
   const Instruction &instruction;
@@ -46,7 +46,7 @@ struct Copy {
     const BulkGroups &groups = block.bulkGroups.at(thread);
     return {thread, groups.agent, groups.open, false, instruction.line};
   }
-  /// Moves the bytes; those that are not in global memory (null) are 0, or nowhere.
+  /// Moves the bytes. Bytes out of bounds (null) are loaded as 0, and not stored.
   void move(uint8_t *inShared, uint64_t global, bool isInside, unsigned bytes) {
     if (!isInside) {
       if (isLoad())
@@ -71,7 +71,7 @@ struct Copy {
   }
 };
 
-/// The mbarrier of a load, the group of a store. False after a finding.
+/// Starts the mbarrier's copy of a load, or the group of a store. False after a finding.
 bool start(Copy &copy, bool isLoad, uint64_t barrier) {
   Block &block = copy.block;
   const unsigned thread = copy.warp.thread(copy.lane);
@@ -112,7 +112,7 @@ void copyLinear(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   });
 }
 
-/// The map that a thread names; nothing after a finding.
+/// The tensor map that a thread passes; nothing after a finding.
 std::optional<TensorMap> loadMap(Copy &copy, uint64_t address) {
   const uint8_t *bytes = copy.block.access(copy.warp, copy.lane, copy.instruction, Space::Generic, address,
                                            kTensorMapBytes, Access::Read, kTensorMapAlign);
@@ -135,7 +135,7 @@ std::optional<TensorMap> loadMap(Copy &copy, uint64_t address) {
   return std::nullopt;
 }
 
-/// Rows of the box, which lie one after the other in shared memory.
+/// Copies the rows of the box, which are contiguous in shared memory.
 void copyBox(Copy &copy, const TensorMap &map, const int32_t *start, uint8_t *data) {
   const unsigned inner = map.box[0] * map.elementBytes;
   const uint64_t rows = map.boxBytes() / inner;
@@ -157,7 +157,7 @@ void copyBox(Copy &copy, const TensorMap &map, const int32_t *start, uint8_t *da
         copy.move(to, 0, false, kAlign);
         continue;
       }
-      // Of a chunk that the tensor's edge cuts, the other elements are 0.
+      // Elements of a chunk beyond the tensor's edge are 0.
       const int64_t from = std::max<int64_t>(first, 0), end = std::min<int64_t>(first + elements, innerEnd);
       const unsigned before = unsigned(from - first) * map.elementBytes,
                      bytes = unsigned(end - from) * map.elementBytes;
@@ -199,7 +199,7 @@ void commit(Warp &warp, const Instruction &, LaneMask lanes) {
   });
 }
 
-/// offset: groups that may be pending.
+/// offset: number of groups that may be pending.
 void wait(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   forLanes(lanes, [&](unsigned lane) {
     const unsigned thread = warp.thread(lane);
@@ -218,7 +218,7 @@ void decodeGroup(Decoder &decoder, bool isWait) {
   instruction.run = isWait ? wait : commit;
   if (!isWait)
     return;
-  decoder.takeModifier(".read"); // what is stored is there at once
+  decoder.takeModifier(".read"); // stores take effect immediately
   auto pending = decoder.operandCount() == 1 ? decoder.constantOperand(decoder.operand(0)) : std::nullopt;
   if (!pending)
     return decoder.invalid("expected a constant number of groups");

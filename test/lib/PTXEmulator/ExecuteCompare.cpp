@@ -24,7 +24,7 @@ constexpr Named<Comparison> kComparisons[] = {
 enum class Combine : uint8_t { None, And, Or, Xor };
 constexpr Named<Combine> kCombines[] = {{".and", Combine::And}, {".or", Combine::Or}, {".xor", Combine::Xor}};
 
-/// Ordered comparisons are false where an operand is NaN (and so .ne, unlike C++'s !=); the …u ones are true.
+/// Ordered comparisons are false for NaN (and so is .ne, unlike C++'s !=); the …u ones are true.
 template <typename T> bool compare(Comparison comparison, T a, T b) {
   const bool isUnordered = a != a || b != b;
   switch (comparison) {
@@ -63,7 +63,7 @@ LaneMask compareFlushed(Warp &warp, const Instruction &instruction) {
   return result;
 }
 
-/// One of the halves of a register.
+/// One half of a register.
 template <typename Word> LaneMask compareHalves(Warp &warp, const Instruction &instruction, unsigned shift) {
   const FloatFormat format = instruction.from == Type::BF16 || instruction.from == Type::BF16x2 ? kBF16 : kF16;
   const Word *a = warp.row<Word>(instruction.rows[2]), *b = warp.row<Word>(instruction.rows[3]);

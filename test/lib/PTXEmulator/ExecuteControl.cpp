@@ -95,13 +95,13 @@ void fenceBlocks(Warp &warp, const Instruction &, LaneMask lanes) {
   forLanes(lanes, [&](unsigned lane) { warp.block.grid.order.fence(warp.block.clocks, warp.thread(lane)); });
 }
 
-/// Every access is performed at once, in one order: a fence has nothing left to order but for the race checks. Of those
-/// of shared memory, it does between the proxies (Races.h).
+/// Every access is performed immediately, in one order, so a fence matters only for the race checks. For shared memory,
+/// it orders the proxies (Races.h).
 void decodeFence(Decoder &decoder) {
   if (decoder.takeModifier(".proxy")) {
     decoder.instruction.run = nothing;
     if (decoder.takeModifier(".async")) {
-      // Of global memory alone: nothing to order, as above.
+      // For global memory only: nothing to order, as above.
       decoder.instruction.run = decoder.takeModifier(".global") ? nothing : fenceProxy;
       decoder.takeHints({".shared::cta", ".shared::cluster"});
     } else if (!decoder.takeModifier(".alias")) {
@@ -124,7 +124,7 @@ void decodeMembar(Decoder &decoder) {
   decoder.instruction.run = decoder.instruction.acquires ? fenceBlocks : nothing;
 }
 
-/// Dependent launches: each launch here is alone, so that what it waits for has happened, and it starts nobody.
+/// Dependent launches: each launch runs alone, so its dependencies are complete, and it starts no other.
 void decodeDependency(Decoder &decoder) {
   if (!decoder.takeModifier(".wait") && !decoder.takeModifier(".launch_dependents"))
     return decoder.unknown("expected .wait or .launch_dependents");

@@ -83,7 +83,7 @@ double roundToInteger(double value, Rounding rounding) {
   return std::rint(value); // the host rounds to nearest even
 }
 
-/// What of `bits` goes into the register: the ISA extends a narrow integer result by its sign.
+/// The bits of the register: the ISA extends a narrow integer result by its sign.
 uint64_t extendResult(Wide value, Type type) {
   const unsigned bits = getBits(type);
   return bits == 64 || isSigned(type) ? uint64_t(value) : uint64_t(value) & ((uint64_t(1) << bits) - 1);
@@ -91,10 +91,10 @@ uint64_t extendResult(Wide value, Type type) {
 
 uint64_t floatToInteger(double value, const Instruction &instruction) {
   const Type type = instruction.type;
-  if (value != value) // 0, or the highest bit alone where 64 bits take part
+  if (value != value) // 0, or only the highest bit if 64 bits are involved
     return instruction.from != Type::F64 && getBits(type) != 64 ? 0 : uint64_t(1) << (getBits(type) - 1);
   value = roundToInteger(value, instruction.rounding);
-  // Always clamped, with .sat or without.
+  // Always clamped, with or without .sat.
   if (value <= double(smallest(type)))
     return extendResult(smallest(type), type);
   if (value >= double(largest(type)))
@@ -126,7 +126,7 @@ uint64_t convertOne(uint64_t bits, const Instruction &instruction) {
           instruction.saturate ? std::clamp(value, smallest(to), largest(to)) : toInteger(uint64_t(value), to), to);
     if (to == Type::F64)
       return __builtin_bit_cast(uint64_t, isSigned(from) ? double(int64_t(value)) : double(uint64_t(value)));
-    // 64 bits in two parts, which a double holds exactly each.
+    // 64 bits in two parts, each exact in a double.
     return fromDouble(addToOdd(double(int64_t(value >> 32)) * 0x1p32, double(uint32_t(value))), instruction);
   }
   double value = toDouble(bits, from);
@@ -208,7 +208,7 @@ void decodeCvt(Decoder &decoder) {
   instruction.bytes = isByte ? 2 : getBytes(instruction.from);
 }
 
-/// cvta: the window of the space is added, or with .to taken off.
+/// cvta: adds the base of the space's window, or with .to subtracts it.
 template <typename T> void convertAddress(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const T *a = warp.row<T>(instruction.rows[1]);
   const uint64_t window = uint64_t(instruction.offset);

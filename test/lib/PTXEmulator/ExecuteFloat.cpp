@@ -1,7 +1,7 @@
 //===- ExecuteFloat.cpp - f32 and f64 arithmetic --------------------------===//
 //
-// Round to nearest is the host's own rounding; the other modes go through a double that is rounded to odd. The .approx
-// instructions are computed to about half a unit in the last place, far inside of the errors that the ISA documents.
+// Round to nearest is the host's own rounding; the other modes use a double that is rounded to odd. The .approx
+// instructions have an error of about half a unit in the last place, far within the bounds that the ISA documents.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ namespace {
 
 float flush(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
 
-/// What every f32 result goes through: one NaN, .ftz, .sat.
+/// The last step of every f32 result: canonical NaN, .ftz, .sat.
 float finish(float value, const Instruction &instruction) {
   if (value != value)
     return instruction.saturate ? 0.0f : asFloat(kCanonicalNaN);
@@ -39,7 +39,7 @@ void finishLanes(float *values, const Instruction &instruction) {
       values[lane] = values[lane] != values[lane] ? asFloat(kCanonicalNaN) : values[lane];
 }
 
-// PTX: −0 < +0; a NaN is the other operand's turn, or with .NaN the result.
+// PTX: −0 < +0; for a NaN, the result is the other operand, or with .NaN a NaN.
 template <typename T> T minimum(T a, T b, bool propagateNaN) {
   if (a != a || b != b)
     return propagateNaN || (a != a && b != b) ? T(NAN) : a != a ? b : a;
@@ -104,7 +104,7 @@ template <typename Op> void rounded(Warp &warp, const Instruction &instruction, 
   storeLanes(warp, instruction.rows[0], result, lanes);
 }
 
-/// F(a, b, c, instruction) on f32, without a choice of rounding.
+/// F(a, b, c, instruction) on f32, without a rounding mode.
 template <auto F> void plain(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const float *a = warp.row<float>(instruction.rows[1]), *b = warp.row<float>(instruction.rows[2]),
               *c = warp.row<float>(instruction.rows[3]);
@@ -125,7 +125,7 @@ void takeFlags(Decoder &decoder) {
 template <typename Op, unsigned Sources> void decodeRounded(Decoder &decoder) {
   decoder.takeRounding();
   takeFlags(decoder);
-  // Approximations (div.full, rcp.approx, sqrt.approx): the exact result is inside of their bounds.
+  // Approximations (div.full, rcp.approx, sqrt.approx): the exact result is within their bounds.
   decoder.takeHints({".approx", ".full"});
   decoder.instruction.run = rounded<Op>;
   const Type type = decoder.takeType();

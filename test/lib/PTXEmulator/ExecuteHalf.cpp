@@ -82,7 +82,7 @@ constexpr auto kMax = [](double a, double b, double, I i) {
 constexpr auto kEx2 = [](double a, double, double, I) { return std::exp2(a); };
 constexpr auto kTanh = [](double a, double, double, I) { return std::tanh(a); };
 
-/// abs and neg change the sign bits and nothing else.
+/// abs and neg change only the sign bits.
 template <bool IsAbs> void changeSign(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const bool pair = isPair(instruction.type);
   uint32_t wide[kLanes];

@@ -41,7 +41,7 @@ constexpr auto kMadHi = [](auto a, auto b, auto c) {
   using M = Modulo<decltype(a)>;
   return M(multiplyHigh(a, b)) + M(c);
 };
-/// A division by 0 gives all ones on the machine; PTX leaves it open.
+/// A division by 0 gives all ones on hardware; PTX leaves it undefined.
 constexpr auto kDiv = [](auto a, auto b, auto) {
   using T = decltype(a);
   if (b == 0)
@@ -78,7 +78,7 @@ template <auto F, unsigned Sources> void decodeInteger(Decoder &decoder) {
   decodeOperands(decoder, type, type, Sources);
 }
 
-/// min and max; with .relu, which is of s32, a negative result becomes 0.
+/// min and max; with .relu, which exists for s32, a negative result becomes 0.
 template <auto F> void decodeMinMax(Decoder &decoder) {
   if (!decoder.takeModifier(".relu"))
     return decodeInteger<F, 2>(decoder);

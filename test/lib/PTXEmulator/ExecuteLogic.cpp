@@ -50,7 +50,7 @@ template <auto F, unsigned Sources> void decodePredicateLogic(Decoder &decoder) 
   instruction.variant = negated[0] | negated[1] << 1;
 }
 
-/// Shifts: the amount is 32 bits wide whatever the type, and clamped to the type's bits.
+/// Shifts: the amount has 32 bits for every type, and is clamped to the type's bits.
 template <typename T, bool IsLeft> void shift(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const T *a = warp.row<T>(instruction.rows[1]);
   const uint32_t *amount = warp.row<uint32_t>(instruction.rows[2]);
@@ -175,7 +175,7 @@ void decodeInsertField(Decoder &decoder) {
     instruction.rows[i] = decoder.source(decoder.operand(i), i < 3 ? type : Type::U32);
 }
 
-// Instructions whose result has 32 bits whatever the type: popc, clz, bfind.
+// Instructions whose result has 32 bits for every type: popc, clz, bfind.
 
 template <typename T, auto F> void toWord(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const T *a = warp.row<T>(instruction.rows[1]);
@@ -187,7 +187,7 @@ template <typename T, auto F> void toWord(Warp &warp, const Instruction &instruc
 
 constexpr auto kPopc = [](auto a) -> uint32_t { return std::popcount(std::make_unsigned_t<decltype(a)>(a)); };
 constexpr auto kClz = [](auto a) -> uint32_t { return std::countl_zero(std::make_unsigned_t<decltype(a)>(a)); };
-/// The position of the highest bit that differs from the sign; −1 where there is none.
+/// The position of the highest bit that differs from the sign; −1 if there is none.
 constexpr auto kBfind = [](auto a) -> uint32_t {
   using U = std::make_unsigned_t<decltype(a)>;
   return 8 * sizeof(a) - 1 - std::countl_zero(U(a < 0 ? ~a : a));

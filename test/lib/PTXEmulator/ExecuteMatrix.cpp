@@ -1,7 +1,7 @@
 //===- ExecuteMatrix.cpp - ldmatrix and stmatrix --------------------------===//
 //
-// Lane 8 j + i gives the address of row i, of 16 bytes, of matrix j; that lane counts as the one that reads or writes.
-// Lane l holds, of each matrix, the elements 2 (l mod 4) and the next of row l / 4; with .trans of column l / 4.
+// Lane 8 j + i provides the address of row i (16 bytes) of matrix j, and counts as the lane that reads or writes it.
+// Lane l holds, for each matrix, the elements 2 (l mod 4) and the next one of row l / 4; with .trans of column l / 4.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,6 +1,6 @@
 //===- ExecuteMbarrier.cpp - mbarrier -------------------------------------===//
 //
-// The objects are in Mbarrier.cpp. Waits act through Flow::Phase: they may make a path wait.
+// The objects are in Mbarrier.cpp. Waits are implemented by Flow::Phase, as they may suspend a path.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,7 +53,7 @@ void decodeOperand(Decoder &decoder, size_t address, size_t operand) {
     instruction.rows[2] = decoder.source(decoder.operand(operand), Type::U32);
 }
 
-/// mbarrier.arrive _, [address], count; also without a result. With .expect_tx the count is one of bytes.
+/// mbarrier.arrive _, [address], count; also without a result. With .expect_tx the count is in bytes.
 void decodeArrive(Decoder &decoder, bool isExpecting) {
   Instruction &instruction = decoder.instruction;
   const bool hasResult = decoder.operandCount() > 0 && decoder.operand(0).kind != Operand::Kind::Address;
@@ -64,7 +64,7 @@ void decodeArrive(Decoder &decoder, bool isExpecting) {
   decodeOperand(decoder, hasResult, hasResult + 1);
 }
 
-/// mbarrier.try_wait.parity p, [address], parity; the hint of a time that may follow says nothing here.
+/// mbarrier.try_wait.parity p, [address], parity; an optional time hint is ignored.
 void decodeWait(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
   instruction.flow = Flow::Phase;
@@ -93,7 +93,7 @@ void decodeMbarrier(Decoder &decoder) {
   const bool isExpecting = *kind == MbarrierKind::Arrive && decoder.takeModifier(".expect_tx");
   instruction.variant = uint8_t(isExpecting ? MbarrierKind::ArriveExpect : *kind);
   instruction.variant2 = decoder.takeModifier(".relaxed");
-  // .noComplete says that the arrival is not the last: nothing depends on it here.
+  // .noComplete promises that the arrival is not the last one: nothing depends on it here.
   decoder.takeHints({".release", ".acquire", ".noComplete", ".cta", ".cluster"});
   instruction.space = decoder.takeSpace();
   if (instruction.space != Space::Shared && instruction.space != Space::Generic)

@@ -17,7 +17,7 @@ void load(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const Space space = loadAddresses(warp, instruction, lanes, addresses);
   const unsigned bytes = instruction.bytes, total = bytes * instruction.count;
   warp.block.countAccess(instruction, space, addresses, lanes, total);
-  // Most elements are as wide as their registers, which are of 32 bits.
+  // Most elements are as wide as their 32-bit registers.
   const bool isWord = bytes == sizeof(uint32_t) && instruction.variant == sizeof(uint32_t);
   const Access access = instruction.isStrong ? Access::StrongRead : Access::Read;
   forLanes(lanes, [&](unsigned lane) {
@@ -59,7 +59,7 @@ void store(Warp &warp, const Instruction &instruction, LaneMask lanes) {
     warp.block.order(warp, instruction, lanes, addresses, access);
 }
 
-/// Caches do not show here.
+/// Caches are not modelled.
 void takeCacheHints(Decoder &decoder) {
   decoder.takeHints({".nc", ".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".L1::evict_normal",
                      ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate",

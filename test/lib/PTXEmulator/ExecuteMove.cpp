@@ -49,7 +49,7 @@ void decodeVector(Decoder &decoder, Type type, bool isPack) {
   const Operand &whole = decoder.operand(isPack ? 0 : 1), &parts = decoder.operand(isPack ? 1 : 0);
   const unsigned bits = getBits(type) / parts.parts.size();
   const Type part = partOf(bits);
-  // A part of 8 bits would need a register of 8 bits, which is stored in 16.
+  // An 8-bit part would need an 8-bit register, which is stored in 16 bits.
   if (part == Type::None || part == Type::B8 || bits * parts.parts.size() != getBits(type))
     return decoder.unknown("expected 2 or 4 parts of 16 to 64 bits");
   instruction.count = parts.parts.size();

@@ -1,8 +1,8 @@
 //===- ExecuteWgmma.cpp - wgmma, setmaxnreg -------------------------------===//
 //
 // D = A B + D, 64 × N, 16 deep: warp w of the group has rows 16 w to 16 w + 15. A lane's registers of A are those of
-// mma.m16n8k16; those of D, for each 8 columns, its accumulator (Mma.cpp). Products are exact, their sum with D is one
-// of doubles, rounded once.
+// mma.m16n8k16; those of D, for each 8 columns, its accumulator (Mma.cpp). Products are exact; their sum with D is
+// computed in double and rounded once.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ public:
   SharedFactor(Warp &warp, const Instruction &instruction, uint64_t bits)
       : warp(warp), instruction(instruction), descriptor(bits), access(warp.block.warpgroups.read(warp, instruction)) {}
 
-  /// Elements (first + i, k) → to(i, k, value), for i below `width`, a multiple of 8.
+  /// Calls to(i, k, value) for elements (first + i, k), with i below `width`, a multiple of 8.
   template <typename F> void load(unsigned first, unsigned width, bool isTransposed, F &&to) {
     for (unsigned outer = 0; outer < (isTransposed ? width / kChunk : width); ++outer) {
       for (unsigned inner = 0; inner < (isTransposed ? kDepth : kDepth / kChunk); ++inner) {
@@ -68,7 +68,7 @@ private:
   const Shadow::AsyncAccess access;
 };
 
-/// The one value of all lanes; what is wrong is reported.
+/// The common value of all lanes; reports differing ones.
 uint64_t uniform(Warp &warp, const Instruction &instruction, unsigned row, const char *what) {
   const uint64_t *values = warp.row<uint64_t>(instruction.rows[row]);
   for (unsigned lane = 1; lane < kLanes; ++lane) {
@@ -112,7 +112,7 @@ void multiply(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   block.warpgroups.use(warp, instruction, uses.results, uses.fragments, columns);
 
   double a[kRows][kDepth], b[kDepth][kMostColumns], sum[kRows][kMostColumns] = {};
-  // The four warps read A together: which of them reads which rows is not said.
+  // The four warps read A together: it is unspecified which warp reads which rows.
   if (hasDescriptor)
     SharedFactor(warp, instruction, descriptorA)
         .load(0, kWarpsOfGroup * kRows, instruction.variant2 & TransposeA, [&](unsigned row, unsigned k, double value) {
@@ -151,7 +151,7 @@ void decodeFlag(Decoder &decoder, size_t operand, uint64_t without, uint64_t wit
     decoder.instruction.variant2 |= flag;
 }
 
-/// .m64n128k16 → 128; 0 for what is none.
+/// .m64n128k16 → 128; 0 for other modifiers.
 unsigned takeColumns(Decoder &decoder) {
   for (llvm::StringRef modifier : decoder.statement().modifiers) {
     unsigned columns = 0;

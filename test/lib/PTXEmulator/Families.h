@@ -1,7 +1,6 @@
 //===- Families.h - the tables of instructions ------------------*- C++ -*-===//
 //
-// One function a family, each in the file of its name. A new family is a file and a line
-// here and in InstructionTable.cpp.
+// One function per family, in the file of its name. A new family is a file and a line here and in InstructionTable.cpp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +29,7 @@ llvm::ArrayRef<InstructionInfo> getAsyncInstructions();
 llvm::ArrayRef<InstructionInfo> getMbarrierInstructions();
 llvm::ArrayRef<InstructionInfo> getWgmmaInstructions();
 
-/// cp.async.bulk, after these words.
+/// cp.async.bulk, after these modifiers.
 void decodeBulk(Decoder &decoder);
 
 } // namespace attn::ptx

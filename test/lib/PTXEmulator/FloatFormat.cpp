@@ -1,4 +1,4 @@
-//===- FloatFormat.cpp - numbers of any binary format ---------------------===//
+//===- FloatFormat.cpp - conversion to any binary format ------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,10 +15,10 @@ using namespace attn::ptx;
 
 namespace {
 
-/// Of a double.
+/// For a double.
 constexpr int kMantissa64 = 52, kBias64 = 1023;
 
-/// `rounded` moved to its odd neighbour where `error` (exact − rounded) is not 0.
+/// Moves `rounded` to its odd neighbour if `error` (exact − rounded) is not 0.
 double toOdd(double rounded, double error) {
   if (!std::isfinite(rounded) || !std::isfinite(error) || error == 0)
     return rounded;
@@ -28,7 +28,7 @@ double toOdd(double rounded, double error) {
   return std::bit_cast<double>((error > 0) == (rounded > 0) ? bits + 1 : bits - 1);
 }
 
-/// `rest` of a unit in the last place, as a share of 2 · `half`.
+/// `rest` of a unit in the last place, relative to 2 · `half`.
 bool roundsUp(Rounding rounding, bool negative, bool odd, uint64_t rest, uint64_t half) {
   switch (rounding) {
   case Rounding::NearestEven: return rest > half || (rest == half && odd);
@@ -62,8 +62,8 @@ uint32_t attn::ptx::encode(double value, FloatFormat format, Rounding rounding, 
   const int field = bits >> kMantissa64 & 0x7ff, smallest = 1 - bias;
   const uint64_t significand = (bits & ((uint64_t(1) << kMantissa64) - 1)) | uint64_t(field != 0) << kMantissa64;
   const int exponent = std::max(field, 1) - kBias64, target = std::max(exponent, smallest);
-  // |value| = significand · 2^(exponent − 52): its part from 2^(target − mantissa) on is 1.m or (subnormal) 0.m. What
-  // lies further down than a double is long is less than half a unit in any case.
+  // |value| = significand · 2^(exponent − 52): its part from 2^(target − mantissa) on is 1.m or (subnormal) 0.m. Bits
+  // below the precision of a double are less than half a unit in any case.
   const int shift = std::min(kMantissa64 - mantissa + target - exponent, kMantissa64 + 2);
   uint64_t whole = significand >> shift;
   const bool negative = sign != 0;

@@ -1,4 +1,4 @@
-//===- GlobalOrder.cpp - order by global memory ---------------------------===//
+//===- GlobalOrder.cpp - memory order through global memory ---------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,9 +1,9 @@
-//===- GlobalOrder.h - order by global memory -------------------*- C++ -*-===//
+//===- GlobalOrder.h - memory order through global memory -------*- C++ -*-===//
 //
-// What threads of one launch, of any blocks, release and acquire by strong accesses of global memory (PTX ISA, memory
-// consistency model), and who touched each byte. A store or an atomic releases what its thread has done and seen, or
-// what the thread's last fence has; others' atomics on the same address pass it on. A load or an atomic acquires it, or
-// the thread's next fence does.
+// What threads of one launch, in any blocks, release and acquire by strong accesses of global memory (PTX ISA, memory
+// consistency model), and which threads accessed each byte. A store or an atomic releases everything ordered before it
+// in its thread, or before the thread's last fence; atomics of others on the same address continue the release
+// sequence. A load or an atomic acquires it, or the thread's next fence does.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,15 +18,15 @@ namespace attn::ptx {
 
 class GlobalOrder {
 public:
-  /// Records the access; the past access that races with it, or clock 0.
+  /// Records the access. Returns the past access that races with it, or clock 0.
   Epoch access(const Clocks &clocks, const Buffer &buffer, uint64_t offset, unsigned bytes, Access access,
                unsigned thread, int line);
 
   // Strong accesses, after they were recorded.
   void load(Clocks &clocks, unsigned thread, uint64_t address, bool acquires);
-  /// `isUpdate`: of an atomic.
+  /// `isUpdate`: part of an atomic.
   void store(Clocks &clocks, unsigned thread, uint64_t address, bool releases, bool isUpdate);
-  /// At the scope of other blocks.
+  /// A fence with a scope of other blocks.
   void fence(Clocks &clocks, unsigned thread);
 
 private:

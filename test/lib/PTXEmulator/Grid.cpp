@@ -15,7 +15,7 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// After so many instructions another warp has its turn, so that a warp that spins on a flag lets others set it.
+/// Instructions until another warp's turn, so that a warp that spins on a flag lets others set it.
 constexpr unsigned kSlice = 2000;
 } // namespace
 
@@ -43,7 +43,7 @@ void Grid::start() {
 }
 
 void Grid::run() {
-  // Of a kernel without strong accesses no block waits for another.
+  // Without strong accesses, no block of a kernel waits for another.
   const uint64_t resident = program.ordersBlocks ? launch.resident : 1;
   while (!stopped) {
     while (blocks.size() < resident && started < launch.grid.count())
@@ -58,7 +58,7 @@ void Grid::run() {
   }
 }
 
-/// One of each block. False if none can go on.
+/// One turn of each block. False if none can continue.
 bool Grid::runTurns() {
   if (launch.turns != 0)
     llvm::shuffle(blocks.begin(), blocks.end(), random);

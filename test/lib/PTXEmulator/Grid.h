@@ -1,7 +1,7 @@
 //===- Grid.h - the blocks of a launch --------------------------*- C++ -*-===//
 //
 // Blocks of a kernel that may wait for each other are executed in turns. A turn ends at a strong access of global
-// memory, so that others come between the steps of a protocol, and after some instructions of each warp.
+// memory, so that other blocks interleave with the steps of a protocol, and after some instructions of each warp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ namespace attn::ptx {
 
 class Block;
 
-/// What the blocks of a launch have in common.
+/// The state that the blocks of a launch share.
 class Grid {
 public:
   Grid(const Program &program, GlobalMemory &global, const Launch &launch, Report &report);
@@ -35,16 +35,16 @@ public:
   std::vector<uint8_t> constants; ///< .const and .global variables
   GlobalOrder order;
   uint64_t executed = 0; ///< instructions of warps
-  uint64_t changes = 0;  ///< of memory and barriers, by anybody: who read something before may read something else
+  uint64_t changes = 0;  ///< to memory and barriers, by any block: a repeated read may then have another result
   bool stopped = false;
 
 private:
   void start();
   bool runTurns();
 
-  std::vector<std::unique_ptr<Block>> blocks; ///< that are alive
+  std::vector<std::unique_ptr<Block>> blocks; ///< the active ones
   uint64_t started = 0;
-  std::vector<uint32_t> sequence; ///< in which blocks start; empty: by number
+  std::vector<uint32_t> sequence; ///< the order in which blocks start; empty: by index
   std::mt19937_64 random;
 };
 

@@ -1,4 +1,4 @@
-//===- InstructionTable.cpp - which instructions there are ----------------===//
+//===- InstructionTable.cpp - the table of instructions -------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

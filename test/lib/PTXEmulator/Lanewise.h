@@ -1,7 +1,7 @@
 //===- Lanewise.h - the loops over 32 lanes ---------------------*- C++ -*-===//
 //
-// Each computes all lanes, which vectorises, and stores those of the mask. An operation is a stateless lambda of up to
-// three operands; where it needs fewer, the rows of the others repeat the first.
+// Each loop computes all lanes, so that it vectorises, and stores those of the mask. An operation is a stateless lambda
+// of up to three operands; if it needs fewer, the rows of the others repeat the first.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,7 +43,7 @@ template <typename F> void forLanes(LaneMask lanes, F &&body) {
       body(lane);
 }
 
-/// d = F(a, b, c), all of type T, which takes the result R.
+/// d = F(a, b, c) with operands of type T and a result of type R.
 template <typename T, typename R, auto F> void lanewise(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const T *a = warp.row<T>(instruction.rows[1]), *b = warp.row<T>(instruction.rows[2]),
           *c = warp.row<T>(instruction.rows[3]);
@@ -53,7 +53,7 @@ template <typename T, typename R, auto F> void lanewise(Warp &warp, const Instru
   storeLanes(warp, instruction.rows[0], result, lanes);
 }
 
-/// The integer type of as many bits and the same sign; .b types count as unsigned.
+/// The integer type with as many bits and the same sign; .b types count as unsigned.
 template <auto F> Handler pickInteger(Type type) {
   switch (type) {
   case Type::B16:

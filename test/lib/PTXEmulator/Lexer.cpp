@@ -27,7 +27,7 @@ private:
   StringRef rest;
   int line = 1;
 
-  /// The first `size` characters, or what is left, which become a token.
+  /// Makes a token of the first `size` characters, or of the rest.
   Token take(Token::Kind kind, size_t size) {
     size = std::min(size, rest.size());
     Token token{kind, rest.take_front(size), 0, line};
@@ -39,7 +39,7 @@ private:
   Token number();
 };
 
-/// False: a comment does not end.
+/// False for an unterminated comment.
 bool Lexer::skipSpace() {
   while (!rest.empty()) {
     if (isSpace(rest.front())) {

@@ -22,12 +22,12 @@ struct Token {
     End,
     Word,    ///< ld, %r1, $L__BB0_1
     Dotted,  ///< .global, with its dot
-    Integer, ///< bits holds it
+    Integer, ///< value in bits
     Float32, ///< 0f3F800000
     Float64, ///< 0d…, 1.5
     String,
     Punctuation, ///< one character
-    Invalid,     ///< text says what is wrong
+    Invalid,     ///< text is the reason
   };
   Kind kind = Kind::End;
   llvm::StringRef text;
@@ -38,7 +38,7 @@ struct Token {
   bool isDotted(llvm::StringRef name) const { return kind == Kind::Dotted && text == name; }
 };
 
-/// Ends with End, or with Invalid at the first character that no token starts with.
+/// Ends with End, or with Invalid at the first character that cannot start a token.
 std::vector<Token> tokenize(llvm::StringRef source);
 
 } // namespace attn::ptx

@@ -1,4 +1,4 @@
-//===- MatrixDescriptor.cpp - where wgmma finds a matrix ------------------===//
+//===- MatrixDescriptor.cpp - matrix descriptors of wgmma -----------------===//
 //
 // Bits: start 0 to 13, LBO 16 to 29, SBO 32 to 45, each in 16 bytes; base offset 49 to 51; swizzle 62 and 63.
 //
@@ -28,7 +28,7 @@ std::string MatrixDescriptor::check(uint64_t bits) {
     return "expected a matrix descriptor, found bits that it has not, 0x" + llvm::Twine::utohexstr(bits).str();
   if (bits >> 49 & 7)
     return "expected a base offset of 0; others are not emulated";
-  // Within the first row a start may be anywhere: so one advances along K.
+  // Within the first row, any start is allowed: this is how a start advances along K.
   const unsigned period = getTileAlign(descriptor.swizzle);
   if (descriptor.swizzle != TensorSwizzle::None && descriptor.start % period >= 128)
     return "expected a start in the first 128 bytes of a multiple of " + std::to_string(period) + ", found " +

@@ -38,7 +38,7 @@ Mbarrier *Mbarriers::use(const Warp &warp, unsigned lane, const Instruction &ins
     block.find(FindingKind::Mbarrier, warp, lane, instruction,
                "expected an mbarrier at " + Twine(address) +
                    " of shared memory, found none: mbarrier.init comes first");
-    block.stop(); // what waits for it would wait for ever
+    block.stop(); // its waiters would wait forever
     return nullptr;
   }
   ++block.grid.changes;
@@ -160,14 +160,14 @@ void Mbarriers::advance(const Warp &warp, unsigned lane, const Instruction &inst
   }
 }
 
-/// The thread learns that the last phase is complete.
+/// The thread observes that the last phase is complete.
 void Mbarriers::see(const Warp &warp, unsigned lane, const Instruction &instruction, Mbarrier &object) {
   const unsigned thread = warp.thread(lane);
   const int64_t phase = int64_t(object.phase) - 1, before = std::exchange(object.seen[thread], phase);
   object.lastSeen = object.phase;
   if (!instruction.variant2)
     block.clocks.acquire(thread, object.completed);
-  // By parity, the phase that it means and the one two later are the same.
+  // The parity of a phase equals that of the phase two later.
   if (before != kNeverSeen && phase > before + 2)
     block.find(FindingKind::Mbarrier, warp, lane, instruction,
                "waits for phase " + Twine(before + 1) + " of the mbarrier at " + Twine(object.offset) + ", and phase " +
@@ -203,7 +203,7 @@ bool Mbarriers::wait(Warp &warp, unsigned path, const Instruction &instruction, 
   });
   Path &at = warp.paths[path];
   const bool canWait = MbarrierKind(instruction.variant) == MbarrierKind::TryWait && isOne;
-  // The first time it gives up, as the machine may: who does not try again goes on too early.
+  // The first attempt fails, as hardware may do: a kernel that does not retry continues too early.
   if (done || !object || !canWait || at.timedOut != at.pc + 1) {
     at.timedOut = done ? 0 : at.pc + 1;
     storePredicate(warp, instruction.rows[1], done, lanes);

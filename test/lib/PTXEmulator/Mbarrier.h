@@ -1,8 +1,8 @@
 //===- Mbarrier.h - mbarrier objects of shared memory -----------*- C++ -*-===//
 //
-// An object counts the arrivals and the bytes that its phase still waits for. When both are 0 the phase is complete:
-// the next one starts, and whoever sees that is ordered after all arrivals, and after the copies that counted down its
-// bytes. What such copies do has a clock for each object: the number of its phases.
+// An object counts the pending arrivals and bytes of its phase. When both are 0, the phase is complete and the next one
+// starts. A thread that observes this is ordered after all arrivals, and after the copies that decremented its bytes.
+// These copies have a clock per object: the number of its phases.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,12 +26,12 @@ struct Mbarrier {
   uint64_t offset;   ///< in shared memory
   uint32_t expected; ///< arrivals of a phase
   uint32_t pending;
-  int64_t bytes = 0;        ///< that copies will still bring; below 0 where they came before they were expected
-  uint32_t phase = 0;       ///< the incomplete one
-  uint32_t clock = 0;       ///< of the agent, for the incomplete phase
-  unsigned agent = 0;       ///< does the copies
-  Epoch initialised{};      ///< by whom
-  bool isAnnounced = false; ///< to the asynchronous proxy, by fence.mbarrier_init
+  int64_t bytes = 0;                     ///< pending bytes of copies; negative if they arrive before they are expected
+  uint32_t phase = 0;                    ///< the incomplete one
+  uint32_t clock = 0;                    ///< of the agent, for the incomplete phase
+  unsigned agent = 0;                    ///< the agent of the copies
+  Epoch initialised{};                   ///< by which thread
+  bool isAnnounced = false;              ///< made visible to the asynchronous proxy by fence.mbarrier_init
   uint32_t lastCopied = 0, lastSeen = 0; ///< phases + 1: the last with a copy, the last that a thread has waited for
   SyncPoint arriving = {}, completed = {};
   std::vector<int64_t> seen = {}; ///< by thread: the last phase that it has waited for; -2: none
@@ -46,20 +46,20 @@ public:
   void invalidate(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address);
   /// fence.mbarrier_init
   void announce(unsigned thread);
-  /// Returns the state: the number of the phase it arrived in. `isOrdering`: it is no .relaxed one.
+  /// Returns the state: the index of the phase of the arrival. `isOrdering`: it is not .relaxed.
   uint64_t arrive(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address, uint32_t count,
                   bool isOrdering);
-  /// More bytes to come in this phase; less than 0: copies have brought them.
+  /// Expects more bytes in this phase; negative for bytes that copies have delivered.
   void expect(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address, int64_t bytes);
 
-  /// test_wait and try_wait. True: the path waits.
+  /// test_wait and try_wait. Returns true if the path waits.
   bool wait(Warp &warp, unsigned path, const Instruction &instruction, LaneMask lanes);
 
-  /// The object on which a copy of `bytes` will complete; null after a finding.
+  /// The object that tracks a copy of `bytes`; null after a finding.
   Mbarrier *startCopy(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address);
   void completeCopy(const Warp &warp, unsigned lane, const Instruction &instruction, Mbarrier &object, int64_t bytes);
 
-  /// What is wrong with them when the block ends.
+  /// Reports their errors at the end of the block.
   void finish();
   const std::map<uint64_t, Mbarrier> &all() const { return objects; }
   const Mbarrier *find(uint64_t offset) const;
@@ -68,18 +68,18 @@ private:
   Mbarrier *use(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address);
   bool isComplete(const Mbarrier &object, const Instruction &instruction, uint64_t operand) const;
   void see(const Warp &warp, unsigned lane, const Instruction &instruction, Mbarrier &object);
-  /// Ends the phase if it waits for nothing.
+  /// Ends the phase if nothing is pending.
   void advance(const Warp &warp, unsigned lane, const Instruction &instruction, Mbarrier &object);
 
   Block &block;
   std::map<uint64_t, Mbarrier> objects; ///< by offset
   std::map<uint64_t, std::pair<unsigned, uint32_t>>
-      agents; ///< by offset: agent and its last clock, of all objects there
+      agents; ///< by offset: agent and its last clock, for all objects at this offset
 };
 
 /// Instruction::variant of mbarrier.
-/// rows: address, result or kNoRow, operand (count, bytes, state, parity) or kNoRow, count beside bytes or kNoRow.
-/// variant2: .relaxed. negated: the wait is by parity.
+/// rows: address, result or kNoRow, operand (count, bytes, state, parity) or kNoRow, count in addition to bytes or
+/// kNoRow. variant2: .relaxed. negated: the wait is by parity.
 enum class MbarrierKind : uint8_t { Init, Invalidate, Arrive, ArriveExpect, Expect, Complete, TestWait, TryWait };
 
 } // namespace attn::ptx

@@ -16,9 +16,9 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// As cudaMalloc aligns.
+/// The alignment of cudaMalloc.
 constexpr uint64_t kBufferAlign = 256;
-/// Unmapped between two buffers, so that running over an end is never another buffer's memory.
+/// Unmapped bytes between two buffers, so that an access beyond an end never hits another buffer.
 constexpr uint64_t kGap = uint64_t(1) << 20;
 constexpr unsigned kBanks = 32, kBankBytes = 4, kSectorBytes = 32, kLanesAtMost = 32;
 } // namespace
@@ -81,7 +81,7 @@ BankUse attn::ptx::countBankUse(ArrayRef<uint64_t> offsets, uint32_t lanes, unsi
   const unsigned lanesAtOnce = bytes <= 4 ? 32 : 128 / bytes;
   BankUse use;
   for (unsigned first = 0; first < offsets.size(); first += lanesAtOnce) {
-    // The different words of each bank, of which there is mostly one.
+    // The different words of each bank, usually one.
     uint64_t words[kBanks][kLanesAtMost];
     uint8_t counts[kBanks] = {};
     unsigned most = 0;
@@ -104,7 +104,7 @@ BankUse attn::ptx::countBankUse(ArrayRef<uint64_t> offsets, uint32_t lanes, unsi
 }
 
 unsigned attn::ptx::countSectors(ArrayRef<uint64_t> addresses, uint32_t lanes, unsigned bytes) {
-  // Lanes side by side touch the same sector, or the next one.
+  // Adjacent lanes access the same sector, or the next one.
   SmallVector<uint64_t, 64> sectors;
   bool isSorted = true;
   for (unsigned lane = 0; lane < addresses.size(); ++lane) {

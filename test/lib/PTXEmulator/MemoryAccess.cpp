@@ -1,4 +1,4 @@
-//===- MemoryAccess.cpp - every access of memory is checked here ----------===//
+//===- MemoryAccess.cpp - checks of every memory access -------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,10 +16,10 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// Buffer::readers of what more than one block has read.
+/// Buffer::readers of bytes that more than one block has read.
 constexpr uint32_t kSeveral = ~uint32_t(0);
 
-/// As which the races of shared memory know it.
+/// The kind of access in the race detection of shared memory.
 Access getWeak(Access access) {
   switch (access) {
   case Access::StrongRead: return Access::Read;
@@ -50,7 +50,7 @@ void Block::traceWrite(const Warp &warp, unsigned lane, Space space, uint64_t ad
     return;
   if (space == Space::Generic)
     space = resolveGeneric(address);
-  // Buffers lie elsewhere in each launch.
+  // Buffers have other addresses in each launch.
   const Buffer *buffer = space == Space::Global ? global.findBelow(address) : nullptr;
   report.trace += size_t(hash_combine(number, warp.thread(lane), space, buffer ? address - buffer->address : address,
                                       hash_combine_range(data, data + bytes)));
@@ -118,7 +118,7 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
   return data;
 }
 
-/// Of a kernel without strong accesses: nothing orders two blocks of it.
+/// For a kernel without strong accesses: nothing orders two of its blocks.
 void Block::checkOtherBlocks(const Warp &warp, unsigned lane, const Instruction &instruction, Buffer &buffer,
                              uint64_t offset, unsigned bytes, Access access) {
   const bool isWrite = access == Access::Write;

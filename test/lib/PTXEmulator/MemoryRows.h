@@ -13,14 +13,14 @@
 
 namespace attn::ptx {
 
-/// The address of a lane, a register and an offset; the sum of a register of 32 bits has 32 bits.
+/// The address of a lane: a register plus an offset; the sum has 32 bits for a 32-bit register.
 inline uint64_t loadAddress(Warp &warp, const Instruction &instruction, unsigned lane, bool isWide, unsigned row = 0) {
   if (isWide)
     return warp.row<uint64_t>(instruction.rows[row])[lane] + uint64_t(instruction.offset);
   return uint32_t(warp.row<uint32_t>(instruction.rows[row])[lane] + uint64_t(instruction.offset));
 }
 
-/// The addresses of all lanes, from rows[row]; those of inactive lanes mean nothing. Returns the space of the first
+/// The addresses of all lanes, from rows[row]; those of inactive lanes are meaningless. Returns the space of the first
 /// active one.
 inline Space loadAddresses(Warp &warp, const Instruction &instruction, LaneMask lanes, uint64_t *addresses,
                            unsigned row = 0) {

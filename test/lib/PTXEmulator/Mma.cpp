@@ -91,7 +91,7 @@ void multiply(Warp &warp, const Instruction &instruction, LaneMask lanes) {
 /// The registers of a fragment, from the row `next` on.
 void decodeFragment(Decoder &decoder, size_t operand, unsigned registers, Type type, unsigned &next) {
   const Operand &fragment = decoder.operand(operand);
-  // A fragment of one register may stand without braces.
+  // A fragment of one register may be written without braces.
   const bool isVector = fragment.kind == Operand::Kind::Vector;
   const size_t found = isVector ? fragment.parts.size() : 1;
   if (found != registers)

@@ -13,9 +13,9 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// More registers than any kernel has; their storage is a row of lanes each.
+/// More registers than any kernel has; each needs a row of lanes.
 constexpr size_t kMostRegisters = 1 << 17;
-/// Braces and brackets within each other, which are read by recursion.
+/// The deepest nesting of braces and brackets, which are parsed recursively.
 constexpr int kDeepest = 64;
 } // namespace
 
@@ -249,7 +249,7 @@ bool Parser::parseStatement() {
       return parseRegisters();
     if (name == ".shared" || name == ".local")
       return parseVariable(name == ".shared" ? Space::Shared : Space::Local, function->variables);
-    // .param in a body is for calls, which are refused where they stand.
+    // .param in a body is for calls, which are refused where they occur.
     if (name == ".pragma" || name == ".param")
       return skipToSemicolon();
     return failAt(peek().line, "expected a statement, found '" + name + "'");
@@ -287,7 +287,7 @@ bool Parser::parseStatement() {
     if (!parseTargets(statement))
       return false;
   } else if (statement.name == "call") {
-    // Refused by the decoder by name; its operands have a grammar of their own.
+    // The decoder refuses it by name; its operands have a grammar of their own.
     while (!peek().is(';') && !isAtEnd())
       take();
   } else {

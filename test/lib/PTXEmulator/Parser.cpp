@@ -15,7 +15,7 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// More than any module needs; a larger number is a typing error that would take all memory.
+/// More than any module needs; a larger value is a typing error that would take all memory.
 constexpr uint64_t kLargestVariable = uint64_t(1) << 28;
 
 uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
@@ -148,7 +148,7 @@ bool Parser::parseVariable(Space space, std::vector<Variable> &variables) {
 bool Parser::parseInitializer(Type type, Variable &variable) {
   const bool isList = consume('{');
   do {
-    if (isList && peek().is('{')) // rows of a matrix lie one after the other
+    if (isList && peek().is('{')) // rows of a matrix are consecutive
       return fail("a number (nested lists are not read)");
     const bool negative = consume('-');
     const Token &token = peek();
@@ -189,7 +189,7 @@ bool Parser::parseParameters(std::vector<Parameter> &parameters) {
     while (peek().kind == Token::Kind::Dotted) {
       const Token &token = take();
       if (token.text == ".align") {
-        // After .ptr it is the alignment of what is pointed to.
+        // After .ptr it is the alignment of the pointee.
         if (!expectInteger("an alignment", isPointer ? pointerAlign : parameter.align))
           return false;
       } else if (token.text == ".ptr") {
@@ -262,7 +262,7 @@ bool Parser::parseFunction(bool isEntry) {
   result.name = name.str();
   result.isEntry = isEntry;
   if (!isEntry) {
-    // Calls are no instruction that is emulated; the functions are passed over.
+    // Calls are not emulated, so functions are skipped.
     while (!peek().is('{') && !peek().is(';')) {
       if (isAtEnd())
         return fail("'{' or ';'");

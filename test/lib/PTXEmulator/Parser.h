@@ -1,4 +1,4 @@
-//===- Parser.h - what the files of the parser share ------------*- C++ -*-===//
+//===- Parser.h - shared by the files of the parser -------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +39,7 @@ private:
 
   // Parser.cpp: tokens, directives of a module
   const Token &peek(size_t ahead = 0) const { return tokens[std::min(position + ahead, tokens.size() - 1)]; }
-  /// Nothing follows; take() gives the same token again.
+  /// At the end, take() returns the same token again.
   bool isAtEnd() const { return position + 1 >= tokens.size(); }
   const Token &take() { return tokens[position < tokens.size() - 1 ? position++ : position]; }
   bool consume(char punctuation);

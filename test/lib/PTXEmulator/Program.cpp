@@ -30,7 +30,7 @@ void collectSymbols(const Operand &operand, std::set<StringRef> &symbols) {
     collectSymbols(part, symbols);
 }
 
-/// Variables that the kernel names, each space from 0 on; shared memory of a size that the launch gives comes last.
+/// Places the variables that the kernel uses, each space from 0 on; dynamic shared memory comes last.
 void placeVariables(Program &program, const Module &module, const Function &function) {
   std::set<StringRef> symbols;
   for (const Statement &statement : function.statements)
@@ -58,7 +58,7 @@ void placeVariables(Program &program, const Module &module, const Function &func
       llvm::copy(variable->data, program.constants.end() - variable->size);
     }
   }
-  // All names of dynamic shared memory are names of the same bytes.
+  // All names of dynamic shared memory refer to the same bytes.
   for (const Variable *variable : dynamic)
     program.staticShared = alignUp(program.staticShared, variable->align);
   for (const Variable *variable : dynamic)
@@ -98,7 +98,7 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
   }
   if (!report.clean())
     return std::nullopt;
-  // Handlers read whole rows of the widest type, also where an operand is unused.
+  // Handlers read whole rows of the widest type, even for unused operands.
   program.image.resize(program.image.size() + sizeof(uint64_t) * kLanes);
   const FlowGraph graph = buildFlowGraph(program);
   analyzeControlFlow(program, graph);

@@ -1,7 +1,7 @@
 //===- Program.h - a kernel as compact instructions -------------*- C++ -*-===//
 //
 // Decoded once: every operand is a row of the register file, 32 lanes wide. Constants, addresses of variables and
-// special registers are rows as well, filled when a warp starts, so that no instruction asks what kind an operand is.
+// special registers are rows as well, filled when a warp starts, so that no instruction tests the kind of an operand.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ inline constexpr LaneMask kAllLanes = ~LaneMask(0);
 /// Executes one instruction for the lanes of the mask, which is not empty.
 using Handler = void (*)(Warp &, const Instruction &, LaneMask);
 
-/// What an instruction does to the path of a warp beside running its handler.
+/// An instruction's effect on the path of a warp, besides running its handler.
 enum class Flow : uint8_t {
   Next,
   Aligned,    ///< all threads of the warp that have not exited must be here
@@ -43,12 +43,12 @@ enum class Flow : uint8_t {
   Trap,
 };
 
-/// Of wgmma: the predicate scale-d.
+/// For wgmma: the predicate scale-d.
 inline constexpr size_t kScaleRow = 2;
 inline constexpr uint32_t kNoRow = ~uint32_t(0);
-/// d[8] a[…] b[…] c[…] of the widest mma and of ld.v8 fit.
-/// Rows begin at multiples of this.
+/// Alignment of rows.
 inline constexpr uint32_t kRowAlign = 64;
+/// Enough for d[8] a[…] b[…] c[…] of the widest mma, and for ld.v8.
 inline constexpr size_t kMostRows = 24;
 
 struct Instruction {
@@ -56,9 +56,9 @@ struct Instruction {
   Flow flow = Flow::Next;
   bool guardNegated = false;
   uint32_t guard = kNoRow;
-  std::array<uint32_t, kMostRows> rows{}; ///< destinations, then sources; the family's file says which
-  uint32_t members = kNoRow;              ///< of Collective: the member mask
-  uint32_t join = 0;                      ///< of a branch: where its paths meet
+  std::array<uint32_t, kMostRows> rows{}; ///< destinations, then sources; defined in the family's file
+  uint32_t members = kNoRow;              ///< for Collective: the member mask
+  uint32_t join = 0;                      ///< for a branch: where its paths join
   std::vector<uint32_t> targets;
   int64_t offset = 0; ///< of an address
 
@@ -66,13 +66,13 @@ struct Instruction {
   Type from = Type::None; ///< of cvt, set
   Rounding rounding = Rounding::NearestEven;
   Space space = Space::Generic;
-  // Of accesses of global memory, and fences.
+  // For accesses of global memory, and fences.
   bool isStrong = false, acquires = false, releases = false;
   bool isWatched = false; ///< uses registers of wgmma
-  bool isTracked = false; ///< may read or write a register that is undefined where it is read
+  bool isTracked = false; ///< may read or write a register that is undefined at a read
   bool ftz = false, saturate = false, relu = false, propagateNaN = false, negated = false, wideAddress = false;
-  uint8_t wide = 0;    ///< of several addresses: bit i, that of rows[i] has 64 bits
-  uint8_t variant = 0; ///< the family's own: which comparison, which bits
+  uint8_t wide = 0;    ///< for several addresses: bit i means that rows[i] has 64 bits
+  uint8_t variant = 0; ///< defined by the family: which comparison, which bits
   uint8_t variant2 = 0;
   uint8_t count = 1; ///< elements of a vector, matrices of ldmatrix
   uint8_t bytes = 0; ///< of one element in memory
@@ -115,15 +115,15 @@ struct SpecialRow {
   SpecialRegister which;
 };
 
-/// What an instruction does with a value that nothing has written (Definedness.h).
+/// The effect of an undefined value on an instruction (Definedness.h).
 enum class UndefinedUse : uint8_t {
   Passes,      ///< its results are undefined as well
-  Observes,    ///< memory or other lanes see it: a finding
-  Own,         ///< its handler says which lanes of the result are undefined
-  Accumulates, ///< as Observes; and its results are sources as well, where the predicate rows[kScaleRow] holds
+  Observes,    ///< memory or other lanes observe it: a finding
+  Own,         ///< its handler defines which lanes of the result are undefined
+  Accumulates, ///< like Observes; and its results are sources as well, if the predicate rows[kScaleRow] holds
 };
 
-/// The registers of an instruction, as rows; the guard stands in Instruction.
+/// The registers of an instruction, as rows; the guard is in Instruction.
 struct RegisterUses {
   llvm::SmallVector<uint32_t, 2> addresses;
   llvm::SmallVector<uint32_t, 4> sources;
@@ -140,7 +140,7 @@ struct Loop {
   std::vector<bool> contains; ///< by instruction
 };
 
-/// Where a variable lies in its space.
+/// The offset of a variable in its space.
 struct Placement {
   Space space;
   uint64_t offset;
@@ -154,7 +154,7 @@ struct Program {
   std::vector<std::string> opcodes;   ///< text, by instruction
   std::vector<RegisterUses> uses;     ///< by instruction
   std::vector<uint32_t> registerRows; ///< by register of the function
-  /// By row / kRowAlign: ~0 for registers that some instruction may read before they are written. Empty: there are
+  /// By row / kRowAlign: ~0 for registers that some instruction may read before they are written. Empty if there are
   /// none.
   std::vector<LaneMask> undefined;
   std::vector<Loop> loops;
@@ -163,14 +163,14 @@ struct Program {
   std::map<std::string, Placement, std::less<>> placements;
   uint64_t staticShared = 0;      ///< bytes; dynamic shared memory starts here
   uint64_t localBytes = 0;        ///< a thread's
-  bool ordersBlocks = false;      ///< there are strong accesses of global memory, or fences for it
-  bool hasAsyncProxy = false;     ///< there are mbarriers, bulk copies or wgmma
+  bool ordersBlocks = false;      ///< it has strong accesses of global memory, or fences for it
+  bool hasAsyncProxy = false;     ///< it has mbarriers, bulk copies or wgmma
   std::vector<uint8_t> constants; ///< .const and .global variables of the module, each at its placement's offset
 };
 
-/// Decodes one kernel. An instruction, modifier or special register that the emulator does not know is a finding
-/// `unknown-instruction`, one for each line; an operand of the wrong kind is `invalid-operand`. Empty where there are
-/// such findings: nothing is executed then.
+/// Decodes one kernel. An unknown instruction, modifier or special register is a finding `unknown-instruction`, once
+/// per line; an operand of the wrong kind is `invalid-operand`. Empty if there are such findings: nothing is executed
+/// then.
 std::optional<Program> decodeKernel(const Module &module, const Function &function, Report &report);
 
 } // namespace attn::ptx

@@ -1,4 +1,4 @@
-//===- Races.cpp - who touched each byte of shared memory -----------------===//
+//===- Races.cpp - accesses to each byte of shared memory -----------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -84,7 +84,7 @@ void Clocks::release(unsigned thread, SyncPoint &point) {
 void Clocks::acquire(unsigned thread, const SyncPoint &point) {
   if (!point.joined)
     return;
-  // Where the thread released into the point, its own vector is part of it already.
+  // If the thread released into the point, its own vector is already part of it.
   if (is_contained(point.seen, base[thread])) {
     base[thread] = point.joined;
     return;
@@ -120,7 +120,7 @@ void Shadow::split(Cell &cell, uint64_t alignment) {
   const unsigned shift = std::countr_zero(alignment | kCellBytes), before = cell.parts ? cell.shift : kCellShift;
   if (cell.parts && cell.shift <= shift)
     return;
-  // A list belongs to one part: the others have copies.
+  // A list belongs to one part: the others get copies.
   auto copy = [&](const EpochSet &set) {
     EpochSet own = set;
     if (set.list)
@@ -174,14 +174,14 @@ void Shadow::record(const Clocks &clocks, EpochSet &set, unsigned thread, int li
   const Epoch epoch = clocks.now(thread, line);
   if (set.list) {
     auto &list = lists[set.list - 1];
-    // Whoever is not ordered after one of these is not ordered after this access either. Many threads read a byte: to
-    // look for them each time would take the square of that.
+    // A thread not ordered after one of these is not ordered after this access either. Many threads read a byte, so a
+    // search each time would be quadratic.
     if (list.size() == list.capacity())
       llvm::erase_if(list, [&](const Epoch &old) { return clocks.isOrdered(old, thread); });
     list.push_back(epoch);
     return;
   }
-  // Whoever is ordered after this access is ordered after one that it follows.
+  // A thread ordered after this access is also ordered after its predecessors.
   if (!set.only.clock || clocks.isOrdered(set.only, thread)) {
     set.only = epoch;
     return;
@@ -235,7 +235,7 @@ Epoch Shadow::access(const Clocks &clocks, uint64_t offset, unsigned size, Acces
 }
 
 void Shadow::recordAgent(EpochSet &set, Epoch epoch) {
-  // Whoever waited for what an agent does now has waited for what it did before.
+  // A thread that has waited for an agent's operation has also waited for its earlier ones.
   if (!set.list && (!set.only.clock || set.only.thread == epoch.thread)) {
     set.only = epoch;
     return;

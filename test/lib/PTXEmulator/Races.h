@@ -1,4 +1,4 @@
-//===- Races.h - who touched what, in which order ---------------*- C++ -*-===//
+//===- Races.h - accesses and their order -----------------------*- C++ -*-===//
 //
 // Happens-before by vector clocks (FastTrack, Flanagan and Freund 2009). A thread's clock is the shared vector of its
 // last synchronisation with its own component replaced, so that a barrier makes one vector, not one for each thread.
@@ -20,17 +20,17 @@
 
 namespace attn::ptx {
 
-/// How far the threads of other blocks had come in what is ordered before, by block.
+/// The progress of threads of other blocks that is ordered before, by block.
 using BlockClocks = std::map<uint32_t, std::shared_ptr<const std::vector<uint32_t>>>;
 void join(BlockClocks &to, const BlockClocks &from);
 
-/// The same of the threads and agents of its own block, and what is known of the others.
+/// The same for the threads and agents of its own block, plus what is known of the others.
 struct ClockVector : std::vector<uint32_t> {
   using std::vector<uint32_t>::vector;
   BlockClocks others = {};
 };
 
-/// Of an Epoch: threads and agents of a block, and blocks. Of more, some count as the same.
+/// Bits of an Epoch for threads and agents of a block, and for blocks. Beyond that, some count as the same.
 inline constexpr unsigned kThreadBits = 11, kBlockBits = 21;
 
 /// An access, by a thread or an agent of a block.
@@ -41,8 +41,8 @@ struct Epoch {
   bool operator==(const Epoch &) const = default;
 };
 
-/// What has been released into a barrier, or will be into a phase of an mbarrier. Once somebody has acquired from it,
-/// nobody releases into it before clear().
+/// What has been released into a barrier, or will be into a phase of an mbarrier. After an acquire from it, there is no
+/// release into it until clear().
 class SyncPoint {
 public:
   bool empty() const { return !joined; }
@@ -61,9 +61,9 @@ private:
 
 class Clocks {
 public:
-  /// `agents`: at most so many do asynchronous operations; 0 where a kernel has none.
+  /// `agents`: the most agents of asynchronous operations; 0 if a kernel has none.
   Clocks(uint32_t block, unsigned threads, unsigned agents);
-  /// Everything the thread did so far is ordered before whoever acquires from `point`.
+  /// Orders everything that the thread did so far before any acquire from `point`.
   void release(unsigned thread, SyncPoint &point);
   void acquire(unsigned thread, const SyncPoint &point);
 
@@ -71,25 +71,26 @@ public:
   BlockClocks releaseToBlocks(unsigned thread);
   void acquireFromBlocks(unsigned thread, const BlockClocks &released);
 
-  /// What `thread` does now.
+  /// The epoch of a current operation of `thread`.
   Epoch now(unsigned thread, int line) const { return {own[thread], thread, block, line}; }
   Epoch ofAgent(unsigned agent, uint32_t clock, int line) const { return {clock, agent, block, line}; }
   bool isOwn(const Epoch &epoch) const { return epoch.block == block; }
-  /// Whether `other` is ordered before what `thread` does now.
+  /// True if `other` is ordered before the current operation of `thread`.
   bool isOrdered(const Epoch &other, unsigned thread) const {
     if (!isOwn(other))
       return isOrderedBlock(other, thread);
     return other.thread == thread || other.clock <= (*base[thread])[other.thread];
   }
 
-  // Agents do what the asynchronous proxy does; each counts by itself, and in an Epoch stands as a thread.
+  // Agents perform the operations of the asynchronous proxy. Each has its own clock, and is a thread in an Epoch.
   bool isAgent(unsigned thread) const { return thread >= own.size(); }
   unsigned firstAgent() const { return own.size(); }
-  /// What the agent did up to `clock` is ordered before whoever acquires from `point`.
+  /// Orders what the agent did up to `clock` before any acquire from `point`.
   void releaseAgent(unsigned agent, uint32_t clock, SyncPoint &point);
-  /// What `thread` did, or has seen, is ordered before what the asynchronous proxy does for whoever acquires it.
+  /// Orders what `thread` did, or has observed, before operations of the asynchronous proxy of any thread that acquires
+  /// it.
   void fenceProxy(unsigned thread);
-  /// Whether a proxy fence stands between `other`, of this block, and now.
+  /// True if there is a proxy fence between `other`, of this block, and now.
   bool isFenced(const Epoch &other, unsigned thread) const {
     return isAgent(other.thread) ||
            other.clock <= (other.thread == thread ? ownFenced[thread] : (*base[thread])[firstFenced + other.thread]);
@@ -100,24 +101,24 @@ private:
 
   uint32_t block;
   std::vector<uint32_t> own;
-  std::vector<uint32_t> ownFenced; ///< of a thread: what of its own its last proxy fence has seen
-  unsigned firstFenced;            ///< threads, agents, then threads again: what a proxy fence has seen of them
+  std::vector<uint32_t> ownFenced; ///< per thread: its own clock at its last proxy fence
+  unsigned firstFenced;            ///< threads, agents, then threads again: their clocks at a proxy fence
   std::vector<std::shared_ptr<ClockVector>> base;
-  /// The last vector that a proxy fence was done on, and the result: threads that share one share the other.
+  /// The last vector of a proxy fence, and the result: threads that share one share the other.
   std::shared_ptr<ClockVector> lastUnfenced, lastFenced;
 };
 
-/// Accesses that later ones may race with: one, or a list of Shadow's, the latest at its end.
+/// Accesses that later ones may race with: one, or a list of Shadow's, with the latest at its end.
 struct EpochSet {
   Epoch only;
-  uint32_t list = 0; ///< number of the list, 0: `only`
+  uint32_t list = 0; ///< index of the list + 1; 0: `only`
 };
 
-/// What is known of bytes of shared memory that all accesses have treated alike.
+/// The state of bytes of shared memory whose accesses were the same.
 struct ShadowState {
   Epoch write;
   EpochSet reads, atomics;
-  uint32_t pending = 0; ///< the asynchronous copy that will write here, 0: none
+  uint32_t pending = 0; ///< the asynchronous copy that will write here; 0: none
   bool initialised = false;
 };
 
@@ -125,23 +126,23 @@ enum class Access : uint8_t {
   Read,
   Write,
   Atomic,
-  AsyncWrite, ///< the bytes will be written by a copy that is under way
-  // Of global memory.
-  StrongRead, ///< of one value by a flag's reader: no race with atomics and strong writes
+  AsyncWrite, ///< a pending copy will write the bytes
+  // For global memory.
+  StrongRead, ///< by a reader of a flag: no race with atomics and strong writes
   StrongWrite,
   FloatAdd, ///< atomic, but the order of two changes the sum
 };
 
-/// The state of every byte. Most accesses are of 16 bytes at a time, which have one state until an access is of a part.
+/// The state of every byte. Most accesses are of 16 bytes, which share one state until an access covers only a part.
 class Shadow {
 public:
   /// `betweenBlocks`: two accesses of one block do not race.
   explicit Shadow(uint64_t bytes, bool betweenBlocks = false)
       : cells((bytes + kCellBytes - 1) / kCellBytes), betweenBlocks(betweenBlocks) {}
 
-  /// Records the access of a thread of the clocks; the past access that races with it, or clock 0.
+  /// Records the access of a thread of the clocks. Returns the past access that races with it, or clock 0.
   Epoch access(const Clocks &clocks, uint64_t offset, unsigned size, Access access, unsigned thread, int line);
-  /// Calls `body` with the state of each byte, once for those that have one together.
+  /// Calls `body` with the state of each byte, once for bytes with a common state.
   template <typename F> void forStates(uint64_t offset, uint64_t size, F &&body) {
     for (uint64_t end = offset + size; offset < end;) {
       const uint64_t within = offset % kCellBytes, count = std::min(kCellBytes - within, end - offset);
@@ -157,14 +158,14 @@ public:
     }
   }
 
-  /// What an agent does for the thread `issuer`, at a clock of its own.
+  /// An operation of an agent for the thread `issuer`, with the agent's clock.
   struct AsyncAccess {
     unsigned issuer, agent;
     uint32_t clock;
     bool isWrite;
     int line;
   };
-  /// The past access that is not ordered before it, or (`isFenceMissing`) only for the generic proxy.
+  /// The past access that is not ordered before it, or (`isFenceMissing`) is ordered only for the generic proxy.
   struct AsyncConflict {
     Epoch other;
     bool isFenceMissing = false;
@@ -180,9 +181,9 @@ private:
     std::unique_ptr<ShadowState[]> parts;
     unsigned shift = 0;
   };
-  /// So that parts begin at multiples of the lowest bit of `alignment`.
+  /// Splits the cell so that parts begin at multiples of the lowest bit of `alignment`.
   void split(Cell &cell, uint64_t alignment);
-  /// The parts of a cell that was written as a whole become one again where they are equal.
+  /// Merges equal parts of a cell after a write of the whole cell.
   void unite(Cell &cell);
   void uniteAll(uint64_t offset, uint64_t size);
   void recordAgent(EpochSet &set, Epoch epoch);
@@ -191,7 +192,7 @@ private:
   bool races(const Clocks &clocks, const Epoch &other, unsigned thread) const {
     return other.clock && !(betweenBlocks && clocks.isOwn(other)) && !clocks.isOrdered(other, thread);
   }
-  /// One that is not ordered before what `thread` does now; clock 0: there is none.
+  /// An access that is not ordered before the current one of `thread`; clock 0 if there is none.
   Epoch findUnordered(const Clocks &clocks, const EpochSet &set, unsigned thread) const;
   void clear(EpochSet &set);
 

@@ -1,4 +1,4 @@
-//===- Report.cpp - what a launch did wrong, and how much it did ----------===//
+//===- Report.cpp - findings and counters of a launch ---------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Report.h - what a launch did wrong, and how much it did --*- C++ -*-===//
+//===- Report.h - findings and counters of a launch -------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,10 +40,10 @@ enum class FindingKind : uint8_t {
   Trap,
   InstructionLimit,
 };
-/// "out-of-bounds", as the JSON report has it.
+/// "out-of-bounds", as in the JSON report.
 llvm::StringRef getFindingName(FindingKind kind);
 
-/// The first of its kind at its line, and how many followed.
+/// The first finding of its kind at its line, and how many followed.
 struct Finding {
   FindingKind kind;
   int line;
@@ -53,14 +53,14 @@ struct Finding {
   uint64_t count = 1;
 };
 
-/// What one instruction did, summed over a launch.
+/// The counters of one instruction, summed over a launch.
 struct Counters {
   uint64_t executions = 0; ///< by warps
   uint64_t lanes = 0;
   uint64_t sharedAccesses = 0, globalAccesses = 0; ///< by warps
   uint64_t transactions = 0;                       ///< of shared memory: passes over its 32 banks
   uint64_t idealTransactions = 0;
-  uint64_t narrowGlobal = 0; ///< global accesses by warps of less than 16 bytes a thread
+  uint64_t narrowGlobal = 0; ///< global accesses by warps of less than 16 bytes per thread
   uint64_t sectors = 0;      ///< of 32 bytes of global memory
 };
 
@@ -80,14 +80,14 @@ public:
   Dim3 grid, block;
   uint64_t sharedBytes = 0;
   double seconds = 0;
-  /// Of what every thread has written where, in any order. Launches with equal ones have written the same.
+  /// A hash of all writes of all threads, independent of their order. Launches with equal traces have written the same.
   uint64_t trace = 0;
 
   uint64_t bankConflicts() const;
   uint64_t warpInstructions() const;
-  /// Lines of the text that no warp came to.
+  /// Lines of the text that no warp has reached.
   std::vector<int> neverExecuted() const;
-  /// The loop that executes the most instructions outside of loops within it; null where no loop ran.
+  /// The loop that executes the most instructions outside of nested loops; null if no loop ran.
   const Loop *mainLoop() const;
   /// Executions by opcode, of a loop or of the whole kernel.
   std::map<std::string, uint64_t> mix(const Loop *loop = nullptr) const;

@@ -92,7 +92,7 @@ struct Function {
 };
 
 struct Module {
-  std::unique_ptr<std::string> text; ///< what the StringRefs point into
+  std::unique_ptr<std::string> text; ///< the storage of the StringRefs
   std::string target;
   std::vector<Variable> variables;
   std::vector<Function> functions;

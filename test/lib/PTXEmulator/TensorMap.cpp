@@ -1,4 +1,4 @@
-//===- TensorMap.cpp - what a CUtensorMap holds here ----------------------===//
+//===- TensorMap.cpp - the emulator's CUtensorMap -------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ constexpr uint64_t kMostElements = uint64_t(1) << 32, kMostStride = uint64_t(1) 
 constexpr uint32_t kLargestBox = 256;
 constexpr unsigned kAlign = 16;
 
-/// Sizes are stored less 1: 2^32 is one of them. The stride of dimension 0 is known.
+/// Sizes are stored minus 1, as 2^32 is allowed. The stride of dimension 0 is implied.
 struct Encoded {
   uint32_t magic;
   uint8_t rank, elementBytes, swizzle, unused;

@@ -1,6 +1,6 @@
-//===- TensorMap.h - what a CUtensorMap holds here --------------*- C++ -*-===//
+//===- TensorMap.h - the emulator's CUtensorMap -----------------*- C++ -*-===//
 //
-// The machine's encoding is not documented: here it is our own, in as many bytes. The emulated driver encodes it
+// The hardware encoding is not documented: this is our own, of the same size. The emulated driver encodes it
 // (cuTensorMapEncodeTiled); bulk copies decode it. Dimension 0 is the innermost one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -28,30 +28,30 @@ struct TensorMap {
   TensorSwizzle swizzle = TensorSwizzle::None;
   uint64_t address = 0;
   std::array<uint64_t, kMostDimensions> sizes{};   ///< elements
-  std::array<uint64_t, kMostDimensions> strides{}; ///< bytes; of dimension 0: those of an element
+  std::array<uint64_t, kMostDimensions> strides{}; ///< bytes; for dimension 0, of an element
   std::array<uint32_t, kMostDimensions> box{};     ///< elements
 
   uint64_t boxBytes() const;
 };
 
-/// Bytes of a row within which chunks are exchanged, 0 without swizzle; the rows of a period are 8 such spans.
+/// Bytes of a row within which chunks are permuted, 0 without swizzle; a period has 8 rows of such spans.
 inline unsigned getSwizzleSpan(TensorSwizzle swizzle) {
   return swizzle == TensorSwizzle::None ? 0 : 16u << unsigned(swizzle);
 }
-/// Where the byte at a place of shared memory is stored: its chunk of 16 bytes is exchanged by the bits above 7.
+/// The swizzled address of a byte in shared memory: its chunk of 16 bytes is permuted by the bits from bit 7 on.
 inline uint64_t swizzleAddress(uint64_t address, TensorSwizzle swizzle) {
   const uint64_t chunks = (1u << unsigned(swizzle)) - 1;
   return address ^ ((address >> 7 & chunks) << 4);
 }
-/// Where a tile in shared memory must start, so that the pattern starts with it.
+/// The alignment of a tile in shared memory, so that the pattern starts with it.
 inline unsigned getTileAlign(TensorSwizzle swizzle) {
   return swizzle == TensorSwizzle::None ? 128 : 8 * getSwizzleSpan(swizzle);
 }
 
-/// What the driver refuses.
+/// Returns the errors that the driver reports.
 llvm::Error checkTensorMap(const TensorMap &map);
 std::array<uint8_t, kTensorMapBytes> encodeTensorMap(const TensorMap &map);
-/// Nothing where the bytes are no map.
+/// Nothing if the bytes are not a map.
 std::optional<TensorMap> decodeTensorMap(const uint8_t *bytes);
 
 } // namespace attn::ptx

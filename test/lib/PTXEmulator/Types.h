@@ -41,7 +41,7 @@ enum class Type : uint8_t {
   E5M2x2,
 };
 
-/// "f16x2" or ".f16x2" → F16x2; None for what is no type.
+/// "f16x2" or ".f16x2" → F16x2; None for unknown types.
 Type parseType(llvm::StringRef text);
 llvm::StringRef getTypeName(Type type);
 

@@ -1,4 +1,4 @@
-//===- VectorCode.cpp - loops that the host's vectors make faster ---------===//
+//===- VectorCode.cpp - loops that use the host's vectors -----------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 #define ATTN_FOR_EACH_LEVEL
 #endif
 
-/// Of the sums, so many columns stay in registers over the depth.
+/// Columns of the sums that stay in registers over the depth.
 static constexpr unsigned kColumns = 8;
 
 ATTN_FOR_EACH_LEVEL

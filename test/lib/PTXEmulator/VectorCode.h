@@ -1,7 +1,7 @@
-//===- VectorCode.h - loops that the host's vectors make faster -*- C++ -*-===//
+//===- VectorCode.h - loops that use the host's vectors ---------*- C++ -*-===//
 //
-// Of the loops that take most of the time there is a version for each level of x86-64, chosen when the program starts.
-// All give the same bits: no product is contracted with a sum, and each sum has one order.
+// The hottest loops have a version for each level of x86-64, selected when the program starts. All give the same bits:
+// no product is contracted with a sum, and each sum has a fixed order.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ namespace attn::ptx {
 void multiplyAdd(double *sum, const double *a, const double *b, unsigned rows, unsigned depth, unsigned columns,
                  unsigned strideA, unsigned strideB);
 
-/// d = a · b + c of 32 lanes, rounded once.
+/// d = a · b + c for 32 lanes, rounded once.
 void fmaLanes(float *d, const float *a, const float *b, const float *c);
 
 } // namespace attn::ptx

@@ -1,4 +1,4 @@
-//===- Warp.cpp - 32 lanes that execute together --------------------------===//
+//===- Warp.cpp - a warp: paths of its 32 lanes ---------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -74,7 +74,7 @@ unsigned Warp::newPath(Path path) {
   return paths.size() - 1;
 }
 
-/// A path that has no lanes left, or is where it ends.
+/// Ends a path that has no lanes left, or has reached its join.
 void Warp::finish(unsigned path) {
   const int parent = paths[path].parent;
   paths[path].state = Path::State::Free;
@@ -96,7 +96,8 @@ void Warp::exitLanes(unsigned path, LaneMask lanes) {
 void Warp::diverge(unsigned path, LaneMask taken, uint32_t target, uint32_t otherwise, uint32_t join) {
   const LaneMask other = paths[path].mask & ~taken;
   if (join == paths[path].join) {
-    // The paths end where this one does: a sibling, so that a loop's lanes that leave one by one stay a flat list.
+    // The new paths end where this one does. A sibling is added instead of a child, so that lanes that leave a loop one
+    // by one form a flat list.
     const int parent = paths[path].parent;
     if (parent >= 0)
       ++paths[parent].children;
@@ -135,13 +136,13 @@ void Warp::branchTable(unsigned path, const Instruction &instruction, LaneMask a
                "expected an index below " + Twine(instruction.targets.size()) + ", found " + Twine(first));
     return block.stop();
   }
-  // The lanes that go elsewhere come back to this instruction, as a path of their own.
+  // Lanes with another target return to this instruction as a separate path.
   if (same != active)
     return diverge(path, same, instruction.targets[first], paths[path].pc, instruction.join);
   paths[path].pc = instruction.targets[first];
 }
 
-/// Runs the instruction when every lane of its member mask has arrived at it, in whatever path.
+/// Runs the instruction once all lanes of its member mask have arrived at it, on any path.
 bool Warp::tryCollective(unsigned path) {
   const uint32_t pc = paths[path].pc;
   const Instruction &instruction = block.program.instructions[pc];
@@ -217,7 +218,7 @@ void Warp::step(unsigned path) {
       break;
     }
     if (active != at.mask) {
-      // The guarded lanes wait by themselves; the others may go on to where these meet them.
+      // The guarded lanes wait on their own; the others may continue up to the join.
       diverge(path, active, at.pc, at.pc + 1, at.pc + 1);
       break;
     }
@@ -247,7 +248,7 @@ void Warp::poll(const Instruction &instruction) {
 }
 
 bool Warp::select() {
-  // A path that the last instruction made is further down the list; the inner ones go first.
+  // Paths created by the last instruction are at the end of the list; inner ones run first.
   for (unsigned i = paths.size(); i-- > 0;) {
     if (paths[i].state == Path::State::Polling && polls[{paths[i].polled, paths[i].mask}].changes != block.grid.changes)
       paths[i].state = Path::State::Ready;
@@ -257,7 +258,7 @@ bool Warp::select() {
     }
   }
   for (unsigned i = 0; i < paths.size(); ++i) {
-    // Lanes that were waited for may have exited.
+    // The awaited lanes may have exited.
     if (paths[i].state == Path::State::AtCollective && tryCollective(i)) {
       current = i;
       return true;
@@ -283,7 +284,7 @@ void Warp::run(unsigned instructions) {
     ++block.grid.executed;
     step(current);
   }
-  // In turn, so that a path that spins does not starve the one that it waits for.
+  // Round-robin, so that a spinning path does not starve the one it waits for.
   for (unsigned i = 1; i < paths.size(); ++i) {
     const unsigned next = (current + i) % paths.size();
     if (paths[next].state != Path::State::Ready)

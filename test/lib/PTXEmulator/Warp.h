@@ -1,9 +1,8 @@
-//===- Warp.h - 32 lanes that execute together ------------------*- C++ -*-===//
+//===- Warp.h - a warp: paths of its 32 lanes -------------------*- C++ -*-===//
 //
-// A warp is a tree of paths: groups of lanes with a program counter each. A divergent branch makes two children that
-// end where the branch's immediate post-dominator starts; their parent goes on there when both have ended. A path that
-// waits, at a barrier or for the lanes of a .sync instruction, does not stop its siblings (independent thread
-// scheduling).
+// A warp is a tree of paths: groups of lanes with a program counter each. A divergent branch creates two children that
+// end at the branch's immediate post-dominator; their parent continues there when both have ended. A path that waits,
+// at a barrier or for the lanes of a .sync instruction, does not stop its siblings (independent thread scheduling).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +17,7 @@ namespace attn::ptx {
 class Block;
 
 struct Path {
-  /// Polling: it does nothing but read the same values, until somebody changes something.
+  /// Polling: it only repeats the same reads, until something changes.
   enum class State : uint8_t { Free, Ready, Joining, AtBarrier, AtCollective, AtMbarrier, Polling };
   LaneMask mask;
   uint32_t pc;
@@ -26,27 +25,27 @@ struct Path {
   int parent;
   unsigned children = 0;
   State state = State::Ready;
-  uint32_t timedOut = 0;               ///< pc + 1 of the mbarrier.try_wait that gave up last
-  const Instruction *polled = nullptr; ///< the load that was executed last while Polling
+  uint32_t timedOut = 0;               ///< pc + 1 of the last mbarrier.try_wait that failed
+  const Instruction *polled = nullptr; ///< the last load that was executed while Polling
 };
 
 class Warp {
 public:
   Warp(Block &block, unsigned index, LaneMask lanes);
 
-  /// Executes at most that many instructions; fewer where every path has ended or waits.
+  /// Executes at most `instructions` instructions; fewer if every path has ended or waits.
   void run(unsigned instructions);
   bool isDone() const { return live == 0; }
   bool isPolling() const;
-  /// Ends what run() was asked for.
+  /// Ends the current run().
   void yield() { left = 0; }
-  /// After a read that may be one of a loop that waits for another block. Where nothing has changed since the same
-  /// lanes were here with the same registers, they are in a loop that only a change ends.
+  /// Called after a read that may be part of a loop that waits for another block. If nothing has changed since the same
+  /// lanes were here with the same registers, only a change can end their loop.
   void poll(const Instruction &instruction);
 
   template <typename T> T *row(uint32_t offset) { return reinterpret_cast<T *>(registers.data() + offset); }
   uint32_t &predicate(uint32_t offset) { return *row<uint32_t>(offset); }
-  /// The lanes in which nothing has written the register; kept where an instruction is tracked (Definedness.h).
+  /// The lanes whose register is undefined; maintained for tracked instructions (Definedness.h).
   LaneMask undefinedLanes(uint32_t row) const { return undefined.empty() ? 0 : undefined[row / kRowAlign]; }
   void setUndefined(uint32_t row, LaneMask values, LaneMask lanes) {
     LaneMask &mask = undefined[row / kRowAlign];
@@ -58,10 +57,10 @@ public:
   const unsigned index;
   const LaneMask launched;
   LaneMask live;      ///< not exited
-  LaneMask carry = 0; ///< of add.cc and sub.cc, by lane
+  LaneMask carry = 0; ///< for add.cc and sub.cc, by lane
   std::vector<Path> paths;
 
-  /// What the path waited for has come.
+  /// Continues a path whose wait is over.
   void resume(unsigned path) {
     paths[path].state = Path::State::Ready;
     ++paths[path].pc;
@@ -75,7 +74,7 @@ private:
   void reportUndefined(uint32_t pc, uint32_t row, LaneMask lanes, llvm::StringRef role);
   void branch(unsigned path, const Instruction &instruction, LaneMask active);
   void branchTable(unsigned path, const Instruction &instruction, LaneMask active);
-  /// The lanes of `taken` go to `target`, the others of the path to `otherwise`; they meet at `join`.
+  /// The lanes of `taken` continue at `target`, the others of the path at `otherwise`; they join at `join`.
   void diverge(unsigned path, LaneMask taken, uint32_t target, uint32_t otherwise, uint32_t join);
   bool tryCollective(unsigned path);
   void exitLanes(unsigned path, LaneMask lanes);

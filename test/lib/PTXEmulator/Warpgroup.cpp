@@ -1,4 +1,4 @@
-//===- Warpgroup.cpp - four warps, and what wgmma still does to them ------===//
+//===- Warpgroup.cpp - four warps, and their pending wgmma ----------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace llvm;
 using namespace attn::ptx;
 
 namespace {
-/// A multiprocessor's, and the most of a thread.
+/// Registers of a multiprocessor, and most registers of a thread.
 constexpr uint32_t kRegisterFile = 65536, kMostRegisters = 256, kRegisterUnit = 8, kLeastRegisters = 24;
 } // namespace
 
@@ -100,7 +100,7 @@ void Warpgroups::touch(const Warp &warp, const Instruction &instruction, LaneMas
       block.find(FindingKind::WgmmaPending, warp, std::countr_zero(lanes), instruction,
                  "touches " + nameOf(row) + ", " + (reg.columns ? "an accumulator" : "a fragment of A") +
                      " of the wgmma of line " + Twine(reg.line) + ": wgmma.wait_group comes first");
-      reg.group = 0; // said once
+      reg.group = 0; // reported once
     }
     reg.touched = state.fences + 1;
   }
@@ -156,7 +156,7 @@ void Warpgroups::wait(const Warp &warp, LaneMask lanes, uint64_t pending) {
       block.clocks.acquire(warp.thread(lane), point);
 }
 
-/// What a launch gives each thread: .maxnreg, or all that a multiprocessor has.
+/// The initial registers of each thread: .maxnreg, or all that a multiprocessor has.
 uint32_t Warpgroups::initialRegisters() const {
   const Function &function = *block.program.function;
   if (function.maxRegisters)

@@ -1,10 +1,9 @@
 //===- LowerLaunches.cpp - attn-lower-launches ----------------------------===//
 //
-// Before: entries that attn-plan-workspace and attn-emit-entry have made, without
-// structured control flow, with gpu.launch_func. After: calls of the runtime's
-// attn_cuda_launch (or attn_cuda_launch_persistent), and a return where one fails. Each kernel is a global with its
-// name and the image of its module, which the compiler defines when it has
-// translated the gpu.module; those stay where they are.
+// Before: entries from attn-plan-workspace and attn-emit-entry, with gpu.launch_func and without structured control
+// flow. After: calls of the runtime's attn_cuda_launch (or attn_cuda_launch_persistent), and a return where one fails.
+// Each kernel is a global with its name and the image of its module. The compiler defines the image once it has
+// translated the gpu.module, which this pass leaves in place.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -81,7 +80,7 @@ private:
     return success();
   }
 
-  /// Behind `op`, which gives a code.
+  /// Emits a return of `code`, the result of `op`, where it is not 0.
   void returnIfFailed(func::FuncOp function, Operation *op, Value code) {
     loc = op->getLoc();
     Block *block = op->getBlock(), *next = block->splitBlock(std::next(op->getIterator()));
@@ -91,7 +90,7 @@ private:
     cf::CondBranchOp::create(b, loc, isFine, next, ValueRange(), getExit(function), ValueRange{code});
   }
 
-  /// True for a parameter by value, whose operand is the place of the value.
+  /// True for a parameter by value: its operand is a pointer to the value.
   bool isByValue(gpu::LaunchFuncOp launch, unsigned parameter) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(launch, launch.getKernelAttr());
     return kernel && kernel.getArgAttr(parameter, LLVM::LLVMDialect::getByValAttrName());
@@ -152,7 +151,7 @@ private:
     return LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(b.getI32Type(), types));
   }
 
-  /// struct attn_cuda_image of attn_cuda.h, which the compiler will define.
+  /// struct attn_cuda_image of attn_cuda.h, defined later by the compiler.
   LLVM::GlobalOp getImage(StringRef gpuModule) {
     std::string name = getImageName(gpuModule);
     if (auto existing = module.lookupSymbol<LLVM::GlobalOp>(name))
@@ -189,7 +188,7 @@ private:
   OpBuilder b;
   Type pointer;
   Location loc = UnknownLoc::get(module.getContext());
-  Block *exit = nullptr; ///< of the function at hand
+  Block *exit = nullptr; ///< of the current function
 };
 
 struct LowerLaunchesPass : public attn::impl::LowerLaunchesPassBase<LowerLaunchesPass> {

@@ -1,20 +1,17 @@
 //===- BlockOrder.cpp - which tile a block of a grid computes -------------===//
 //
-// Blocks start in the order of their numbers, as others end. Where a mask makes
-// some tiles of a head longer than others, the loop has the longest first; a grid
-// that takes head after head would start the longest tiles of the last head near
-// its end, and most multiprocessors would wait for them. So the number of the tile
-// is outside and the head inside, in groups of heads whose K and V stay in the
-// second-level cache:
+// Blocks start in index order, each as an earlier one ends. Where a mask makes some tiles of a head longer than others,
+// the loop has the longest first. A grid that ran head by head would start the longest tiles of the last head near its
+// end, and most multiprocessors would idle. So the tile index is the outer one and the head index the inner one, in
+// groups of heads whose K and V fit in the L2 cache:
 //
 //   block = group · heads of a group · tiles + tile · heads of the group + head
 //
-// Of tiles that take equally long, those of a head follow each other.
+// Where all tiles take equally long, the tiles of a head are consecutive.
 //
-// Persistent blocks (MakePersistent.cpp) take tiles a round at a time, and turn the
-// order from round to round. A jump from the shortest tile of a group to the longest
-// one of the next would leave the blocks at that place with more than the others. So
-// every other group has its shortest tiles first; the last one ends with them.
+// Persistent blocks (MakePersistent.cpp) take one round of tiles at a time, in alternating order. A jump from the
+// shortest tile of a group to the longest one of the next would give the blocks there more work than the others. So
+// every other group has its shortest tiles first; the last group ends with its shortest ones.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,11 +28,11 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Bytes of K and V that blocks which run together may share: two thirds of the second-level cache, as Q and the
-/// outputs pass through it too.
+/// Bytes of K and V that concurrent blocks may share: two thirds of the L2 cache, as Q and the outputs pass through it
+/// too.
 static int64_t getSharedCacheBytes(const GpuInfo &gpu) { return gpu.l2Bytes / 3 * 2; }
 
-/// True where a loop over columns has bounds that depend on which tile of rows it is.
+/// True where the bounds of a loop over columns depend on the tile of rows.
 static bool hasUnevenTiles(scf::ForallOp forall) {
   Value tile = forall.getInductionVars().back();
   BackwardSliceOptions options;
@@ -56,7 +53,7 @@ static bool hasUnevenTiles(scf::ForallOp forall) {
       .wasInterrupted();
 }
 
-/// What the loops over columns read of global memory: K and V, or Q and dO.
+/// The global memory that the loops over columns read: K and V, or Q and dO.
 static SetVector<Value> findColumns(scf::ForallOp forall) {
   SetVector<Value> columns;
   auto add = [&](Value operand) {
@@ -77,7 +74,7 @@ static SetVector<Value> findColumns(scf::ForallOp forall) {
 
 namespace {
 
-/// Arithmetic on numbers of heads, tiles and bytes, folded where they are constants.
+/// Index arithmetic on counts of heads, tiles and bytes; constants are folded.
 struct NumberBuilder {
   OpBuilder &b;
   Location loc;
@@ -91,14 +88,14 @@ struct NumberBuilder {
   Value remainder(Value x, Value y) const { return b.createOrFold<arith::RemUIOp>(loc, x, y); }
   Value min(Value x, Value y) const { return b.createOrFold<arith::MinUIOp>(loc, x, y); }
   Value max(Value x, Value y) const { return b.createOrFold<arith::MaxUIOp>(loc, x, y); }
-  /// A grid has less than 2^31 blocks: 32 bits are enough.
+  /// A grid has fewer than 2^31 blocks, so 32 bits are enough.
   Value narrow(Value x) const { return arith::IndexCastUIOp::create(b, loc, b.getI32Type(), x); }
 };
 
-/// Heads whose blocks run together.
+/// Heads whose blocks run concurrently.
 struct HeadGroup {
   Value heads;
-  bool divides; ///< all groups have as many
+  bool divides; ///< all groups have the same size
 };
 
 } // namespace
@@ -117,13 +114,13 @@ static Value createBytes(const NumberBuilder &n, const SetVector<Value> &roots, 
   return n.max(bytes, n.constant(1));
 }
 
-/// As few groups as the cache allows, of a number of heads that differs little.
+/// As few groups as the cache allows, of nearly equal size.
 static HeadGroup chooseGroup(const NumberBuilder &n, Value heads, Value bytes, const GpuInfo &gpu) {
   Value inCache = n.divide(n.multiply(n.constant(getSharedCacheBytes(gpu)), heads), bytes);
   inCache = n.max(inCache, n.constant(1));
   Value most = n.divideUp(heads, n.max(n.divideUp(heads, inCache), n.constant(1)));
-  // By ptxas, groups that are all as large leave fewer instructions in the loops: they are chosen where they have at
-  // least half of the heads.
+  // With groups of equal size, ptxas emits fewer instructions in the loops. Such a size is chosen if it is at least
+  // half of the largest one that fits.
   std::optional<int64_t> all = getConstantIntValue(heads), bound = getConstantIntValue(most);
   if (!all || !bound || *all <= 0)
     return {most, false};
@@ -159,11 +156,11 @@ Value attn::nvvm::createRoundOfBlock(OpBuilder &b, scf::ForallOp forall, Value b
   tiles = n.narrow(tiles);
   Value groupBlocks = n.multiply(groupHeads, tiles), group = n.divide(block, groupBlocks);
   Value inGroup = n.subtract(block, n.multiply(group, groupBlocks)), firstHead = n.multiply(group, groupHeads);
-  // The last group may have fewer.
+  // The last group may be smaller.
   Value left = divides ? groupHeads : n.min(groupHeads, n.subtract(heads, firstHead));
   Value tile = n.divide(inGroup, left), head = n.subtract(inGroup, n.multiply(tile, left));
   if (turnsGroups && !isConstantIntValue(groups, 1)) {
-    // tiles - 1 - tile, if the number of groups behind this one is odd
+    // tiles - 1 - tile, if the number of groups after this one is odd
     Value behind = n.subtract(n.subtract(n.narrow(groups), one), group);
     Value isTurned = n.remainder(behind, two);
     Value change = n.subtract(n.subtract(tiles, one), n.multiply(tile, two));

@@ -13,8 +13,8 @@
 
 namespace attn::nvvm {
 
-/// The round of `forall` that block `block`, an index, computes. `mapping` has what the loop reads from outside.
-/// `turnsGroups` is for blocks that may take several tiles (attn-make-persistent).
+/// The round of `forall` that block `block`, an index, computes. `mapping` maps the values from outside that the loop
+/// reads. `turnsGroups` is for blocks that may take several tiles (attn-make-persistent).
 mlir::Value createRoundOfBlock(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value block,
                                const mlir::IRMapping &mapping, const GpuInfo &gpu, bool turnsGroups);
 

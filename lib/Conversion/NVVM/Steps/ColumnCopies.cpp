@@ -1,9 +1,8 @@
-//===- ColumnCopies.cpp - copies ahead of a loop over tiles of columns ----===//
+//===- ColumnCopies.cpp - copies ahead of a loop over column tiles --------===//
 //
-// Columns are the keys of a tile of queries (K and V), or the queries of a tile of
-// keys (Q and dO). A copy fills a stage of a tile some rounds ahead; its token, and
-// the number of the stage, go from round to round. Which copy stands where, forward
-// kernels and gradients decide (PipelineCopies.cpp, PipelineGradientCopies.cpp).
+// Columns are the keys of a query tile (K and V), or the queries of a key tile (Q and dO). A copy fills a stage of a
+// tile some iterations ahead. Its token and the stage index are carried by the loop. Forward kernels and gradients
+// decide where each copy stands (PipelineCopies.cpp, PipelineGradientCopies.cpp).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -74,7 +73,7 @@ ValueRange attn::nvvm::carry(RewriterBase &b, scf::ForOp &loop, ValueRange inits
     return llvm::to_vector_of<Value>(arguments);
   };
   loop = cast<scf::ForOp>(loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, yieldSame)
-                              ->getOperation()); // does not fail
+                              ->getOperation()); // cannot fail
   size_t count = inits.size();
   SmallVector<Value> next = round(ValueRange(loop.getRegionIterArgs()).take_back(count));
   Operation *yield = loop.getBody()->getTerminator();

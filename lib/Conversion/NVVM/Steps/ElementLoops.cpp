@@ -1,4 +1,4 @@
-//===- ElementLoops.cpp - what is beside attention, an element a thread ---===//
+//===- ElementLoops.cpp - elementwise ops, one element per thread ---------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,14 +19,14 @@
 using namespace mlir;
 using namespace attn;
 
-/// Threads that share the terms of an element, where few elements have many of them: of at most so many elements.
+/// Threads that share the terms of an element, and the most elements for which they do.
 static constexpr int64_t kPartialSums = 256, kFewElements = 4096;
 
 namespace {
 /// A linalg.generic whose elements are computed one by one.
 struct ElementCode {
   mutable linalg::GenericOp op;
-  SmallVector<OpFoldResult> sizes; ///< of its loops
+  SmallVector<OpFoldResult> sizes; ///< of the loops
 
   ElementCode(OpBuilder &b, linalg::GenericOp op)
       : op(op), sizes(llvm::map_to_vector(cast<linalg::LinalgOp>(op.getOperation()).createLoopRanges(b, op.getLoc()),
@@ -40,7 +40,7 @@ struct ElementCode {
     return found;
   }
 
-  /// Those of all loops, of which `parallel` and `reduced` are some each.
+  /// Indices of all loops, in their order, from those of the parallel and the reduction loops.
   SmallVector<Value> join(ValueRange parallel, ValueRange reduced) const {
     SmallVector<Value> all;
     for (utils::IteratorType iterator : op.getIteratorTypesArray()) {
@@ -59,7 +59,7 @@ struct ElementCode {
     return position;
   }
 
-  /// What the body yields at a position, where its outputs hold `outputs`; loaded where that is empty.
+  /// The results of the body at a position. `outputs` are the values of the outputs; they are loaded where it is empty.
   SmallVector<Value> evaluate(OpBuilder &b, ArrayRef<Value> at, ValueRange outputs) const {
     IRMapping mapping;
     for (OpOperand &operand : op->getOpOperands()) {
@@ -92,8 +92,8 @@ struct ElementCode {
       memref::StoreOp::create(b, op->getLoc(), value, init.get(), getPosition(b, init, at));
   }
 
-  /// True where it adds terms to its only output, or subtracts them, and has one of each element of an input: no
-  /// product of matrices.
+  /// True where the body adds terms to its only output or subtracts them, and some input is indexed by all loops: no
+  /// matrix product.
   bool isSum() const {
     bool isOfElements = llvm::any_of(
         op.getDpsInputOperands(), [&](OpOperand *input) { return op.getMatchingIndexingMap(input).isPermutation(); });
@@ -107,7 +107,7 @@ struct ElementCode {
 };
 } // namespace
 
-/// Rounds from `first` on, a thread's own; `body` gives what is carried.
+/// A loop from `first` on, of one thread; `body` returns the loop-carried values.
 static SmallVector<Value> createRounds(OpBuilder &b, Location loc, Value first, Value end, Value step, ValueRange inits,
                                        function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   auto loop = scf::ForOp::create(b, loc, first, end, step, inits);
@@ -118,8 +118,8 @@ static SmallVector<Value> createRounds(OpBuilder &b, Location loc, Value first, 
   return SmallVector<Value>(loop.getResults());
 }
 
-/// A sum, a thread an element; where few elements have many terms, a thread adds every kPartialSums-th one, and a
-/// second loop these. The order is always the same.
+/// A sum with one thread per element. Where few elements have many terms, each thread adds every kPartialSums-th term,
+/// and a second loop adds the partial sums. The order is always the same.
 static void lowerReduction(OpBuilder &b, const ElementCode &code) {
   Location loc = code.op->getLoc();
   SmallVector<OpFoldResult> parallel = code.getSizes(utils::IteratorType::parallel),
@@ -135,7 +135,7 @@ static void lowerReduction(OpBuilder &b, const ElementCode &code) {
   bool isFew = !ShapedType::isDynamic(elements) && elements <= kFewElements;
   bool isSplit = isFew && (ShapedType::isDynamic(terms) || terms > kPartialSums);
   auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); };
-  // Terms `first`, `first` + `step`, … of an element.
+  // Sum of the terms `first`, `first` + `step`, … of an element.
   auto sum = [&](ValueRange element, Value first, Value step, ValueRange inits) {
     Value count = constant(1);
     SmallVector<Value> sizes = getValueOrCreateConstantIndexOp(b, loc, reduced);
@@ -189,7 +189,7 @@ static void lowerReduction(OpBuilder &b, const ElementCode &code) {
   code.store(b, at, values);
 }
 
-/// An op that computes elements, by loads, its body and stores.
+/// Lowers an elementwise op to loads, its body and stores.
 static bool lowerGeneric(OpBuilder &b, linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics())
     return false;
@@ -208,14 +208,14 @@ static bool lowerGeneric(OpBuilder &b, linalg::GenericOp op) {
   return true;
 }
 
-/// True for a tile, which attn ops read.
+/// True for a tile: attn ops read it.
 static bool isTile(Value memref) {
   return llvm::any_of(memref.getUsers(), [](Operation *user) {
     return isa<ViewLikeOpInterface>(user) ? isTile(user->getResult(0)) : isOfDialect<AttnDialect>(user);
   });
 }
 
-/// True for an op on elements that has a name, but for the start of a tile.
+/// True for a named op on elements, except one that initialises a tile.
 static bool isElementOp(Operation &op) {
   auto fill = dyn_cast<linalg::FillOp>(op);
   return fill ? !isTile(fill.getOutputs()[0]) : isa<linalg::CopyOp, linalg::TransposeOp, linalg::BroadcastOp>(op);

@@ -1,10 +1,9 @@
 //===- ExchangeGradients.cpp - attn-exchange-gradients --------------------===//
 //
-// In a kernel of all gradients each warp has some keys of dS, and dQ = dS K sums
-// over all keys of the block. Before: a product of dS in registers that adds to
-// rows of global memory. After: the warps write dS, transposed, to shared memory,
-// multiply all of it with K, half of the columns of dQ or of its rows each group,
-// and add what they have to global memory, when it is the block's turn.
+// In a kernel of all gradients, each warp holds some keys of dS, and dQ = dS K sums over all keys of the block. Before:
+// a product of dS in registers accumulates into rows of global memory. After: the warps write dS, transposed, to shared
+// memory and multiply all of it with K; each group computes half of the columns of dQ, or half of its rows. When the
+// block's turn comes, they add the result to global memory.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +23,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// The turn of the step that `product` is of.
+/// The op that awaits the turn of the step of `product`.
 static AwaitOrderOp findOrder(ProductOp product) {
   for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode())
     if (auto order = dyn_cast<AwaitOrderOp>(op))

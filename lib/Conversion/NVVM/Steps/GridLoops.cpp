@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Also what reads memory, as starts of packed sequences: the host cannot.
+/// Includes ops that read memory, such as the starts of packed sequences: the host cannot.
 static bool isOfTile(Operation &op) {
   if (isa<scf::ForallOp>(op))
     return false;
@@ -31,8 +31,8 @@ static bool isOfTile(Operation &op) {
   return result.wasInterrupted();
 }
 
-/// A tile of a mask is classified in each loop that asks for it: the host cannot, and a number has no place between
-/// kernels.
+/// Classifies a mask tile again in each loop that uses the kind: the host cannot compute it, and a scalar cannot pass
+/// from kernel to kernel.
 static void sinkClassifications(func::FuncOp host) {
   Block &block = host.getBody().front();
   OpBuilder b(host.getContext());
@@ -53,14 +53,14 @@ static void sinkClassifications(func::FuncOp host) {
   }
 }
 
-/// Of an argument, which nobody writes.
+/// A load from an argument, which is never written.
 static bool isRead(Operation *op) {
   auto load = dyn_cast<memref::LoadOp>(op);
   return load && isa<BlockArgument>(load.getMemRef());
 }
 
-/// What a loop uses of what the function reads (starts of packed sequences) is read in the loop again: the host cannot
-/// read it, and the kernel that does so for a single tile has no place to keep it.
+/// Repeats reads of the function (starts of packed sequences) in each loop that uses them. The host cannot read device
+/// memory, and a kernel that reads for a single tile cannot keep the value.
 static void sinkReads(func::FuncOp host) {
   Block &block = host.getBody().front();
   OpBuilder b(host.getContext());
@@ -83,12 +83,12 @@ static void sinkReads(func::FuncOp host) {
     }
   }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (op.use_empty() && (isRead(&op) || isa<arith::IndexCastOp>(op))) // of a sequence's start
+    if (op.use_empty() && (isRead(&op) || isa<arith::IndexCastOp>(op))) // a sequence's start
       op.erase();
 }
 
-/// True where loads and stores reach the buffer: it has to be memory. What attn ops alone see becomes a tile in shared
-/// memory or registers.
+/// True where loads and stores access the buffer, so it has to be in memory. A buffer that only attn ops access becomes
+/// a tile in shared memory or registers.
 static bool isAccessedByCode(Value memref) {
   return llvm::any_of(memref.getUsers(), [](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
@@ -97,7 +97,7 @@ static bool isAccessedByCode(Value memref) {
   });
 }
 
-/// The host launches kernels one after the other: whole tiles in its loops and branches have none.
+/// The host launches kernels one after the other, so its loops and branches must not contain whole tiles.
 static LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
   for (Operation &op : host.getBody().getOps()) {
     if (isa<scf::ForallOp>(op))
@@ -112,7 +112,7 @@ static LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
   return success();
 }
 
-/// What a kernel writes ends it.
+/// The last write of a kernel ends it.
 static bool endsKernel(Operation &op) {
   if (isa<FinalizeOp, RowDeltaOp>(op))
     return true;
@@ -123,8 +123,8 @@ static bool endsKernel(Operation &op) {
   return output && isa<BlockArgument>(output);
 }
 
-/// What `ops` share with what is behind them and the host cannot compute, reads and what follows from them, is computed
-/// there again.
+/// Later ops may share reads with `ops`, and values computed from them, that the host cannot compute. Computes these
+/// again there.
 static void repeatSharedReads(ArrayRef<Operation *> ops) {
   llvm::SmallPtrSet<Operation *, 16> group(llvm::from_range, ops), ofReads;
   Block *block = ops.front()->getBlock();
@@ -141,14 +141,14 @@ static void repeatSharedReads(ArrayRef<Operation *> ops) {
     Operation *copy = b.clone(*op, mapping);
     op->replaceUsesWithIf(copy->getResults(), isBehind);
   }
-  // Backwards: the last ones use the first ones.
+  // In reverse: later ops use earlier ones.
   for (Operation *op : llvm::reverse(ops))
     if (ofReads.contains(op))
       if (Operation *copy = mapping.lookup(op->getResult(0)).getDefiningOp(); copy->use_empty())
         copy->erase();
 }
 
-/// What reads or writes `memref` or a view of it; the views go to `views`.
+/// The ops that read or write `memref` or a view of it; the views are added to `views`.
 static SmallVector<Operation *> findUsers(Value memref, SmallVectorImpl<Operation *> &views) {
   SmallVector<Operation *> users;
   for (Operation *user : memref.getUsers()) {
@@ -162,13 +162,13 @@ static SmallVector<Operation *> findUsers(Value memref, SmallVectorImpl<Operatio
   return users;
 }
 
-/// Those of one block for which `isKept` holds.
+/// Keeps the ops for which `isKept` holds, in block order.
 static void keepInOrder(SmallVectorImpl<Operation *> &ops, function_ref<bool(Operation *)> isKept) {
   llvm::erase_if(ops, [&](Operation *op) { return !isKept(op); });
   llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
 }
 
-/// True where something between the two ops of `block` writes what `fill` reads.
+/// True where an op between `fill` and `end` writes what `fill` reads.
 static bool isOverwritten(Block *block, Operation *fill, Operation *end) {
   return llvm::any_of(fill->getOperands().drop_back(), [&](Value read) {
     while (auto view = read.getDefiningOp<ViewLikeOpInterface>())
@@ -185,8 +185,8 @@ static bool isOverwritten(Block *block, Operation *fill, Operation *end) {
   });
 }
 
-/// Two attentions may have tiles or states in one buffer, and a tile that both of them read. The kernel of `ops` keeps
-/// it; what is behind has a buffer of its own, and fills it again where it begins by reading.
+/// Two attentions may share a buffer for tiles or states, and a tile that both read. The kernel of `ops` keeps the
+/// buffer. Later ops get a buffer of their own, and fill it again if their first access is a read.
 static LogicalResult separateBuffers(ArrayRef<Operation *> ops) {
   Operation *last = ops.back();
   Block *block = last->getBlock();
@@ -199,7 +199,7 @@ static LogicalResult separateBuffers(ArrayRef<Operation *> ops) {
              llvm::any_of(cast<DestinationStyleOpInterface>(op).getDpsInits(),
                           [&](Value output) { return llvm::is_contained(copied, output.getDefiningOp()); });
     };
-    Operation *fill = nullptr, *firstBehind = nullptr; // the last one here, the first user there
+    Operation *fill = nullptr, *firstBehind = nullptr; // the last fill in `ops`, the first use after them
     bool isRead = false;
     block->walk([&](Operation *op) {
       if (firstBehind || !llvm::is_contained(users, op))
@@ -236,7 +236,7 @@ static LogicalResult separateBuffers(ArrayRef<Operation *> ops) {
   return success();
 }
 
-/// Loops of other kernels, behind `last`, come in front of what the next tile shares with this one.
+/// Moves loops of other kernels after `last` in front of the ops that the next tile shares with this one.
 static void moveToTile(Operation *last, Operation *tile) {
   for (Operation *op = tile->getPrevNode(), *previous; op != last; op = previous) {
     previous = op->getPrevNode();
@@ -250,7 +250,8 @@ static void moveToTile(Operation *last, Operation *tile) {
   }
 }
 
-/// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
+/// A loop of one tile folds away; wraps its ops in a loop again. Values that later loops share with it are computed
+/// twice.
 static LogicalResult wrapSingleTiles(func::FuncOp host) {
   Block &block = host.getBody().front();
   OpBuilder b(host.getContext());
@@ -266,7 +267,7 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
       hasEnded |= endsKernel(*it);
       ops.push_back(&*it);
     }
-    // With the store of what was found of a tile.
+    // The kernel includes the store of a classified tile.
     while (!isOfTile(*ops.back()) && !isa<memref::StoreOp>(ops.back()))
       ops.pop_back();
     auto next = std::find_if(std::next(ops.back()->getIterator()), block.end(), isOfTile);
@@ -282,7 +283,7 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
     auto forall = scf::ForallOp::create(b, ops.front()->getLoc(), ArrayRef<OpFoldResult>{b.getIndexAttr(1)},
                                         ValueRange(), std::nullopt);
     for (Operation *op : ops) {
-      // Buffers between kernels, and sizes that other loops use as well, stay outside.
+      // Buffers between kernels, and sizes that other loops also use, stay outside.
       bool isUsedOutside = llvm::any_of(op->getUsers(), [&](Operation *user) {
         return !llvm::is_contained(ops, block.findAncestorOpInBlock(*user)) && !forall->isAncestor(user);
       });
@@ -300,7 +301,7 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
         return op->emitOpError("expected a value that the tile alone uses");
       op->moveBefore(forall.getBody()->getTerminator());
     }
-    // Buffers of the tile alone go along.
+    // Buffers used by this tile alone move into the loop.
     for (auto alloc : llvm::make_early_inc_range(block.getOps<memref::AllocOp>())) {
       SmallVector<Operation *> moved = {alloc};
       bool isOfTileAlone =

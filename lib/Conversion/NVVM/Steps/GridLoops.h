@@ -12,18 +12,18 @@
 
 namespace attn::nvvm {
 
-/// All tiles of `host` in loops of its own block, each of which becomes a kernel: loops of one tile, which have folded
-/// away, are made again, and what the host cannot compute goes into the loops that use it. An error where a tile is in
-/// control flow.
+/// Puts all tiles of `host` into loops in its entry block, each of which becomes a kernel. Loops of one tile, which
+/// have folded away, are restored, and ops that the host cannot compute move into the loops that use them. Emits an
+/// error for a tile inside control flow.
 mlir::LogicalResult makeGridLoops(mlir::func::FuncOp host);
 
-/// Elementwise ops, copies and attn.kv_append in the block of `host` become loops over elements, a kernel each.
+/// Lowers elementwise ops, copies and attn.kv_append in the block of `host` to loops over elements, one kernel each.
 void makeElementLoops(mlir::func::FuncOp host);
 
-/// True where each round of a loop is the code of one thread: it has no tiles.
+/// True where each iteration of a loop is the code of one thread: it has no tiles.
 bool isElementLoop(mlir::scf::ForallOp loop);
 
-/// An error for what is left outside of loops and would run on the host, on the device's memory.
+/// Emits an error for ops outside of loops, which would run on the host but access device memory.
 mlir::LogicalResult verifyHost(mlir::func::FuncOp host);
 
 } // namespace attn::nvvm

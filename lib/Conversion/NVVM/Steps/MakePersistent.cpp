@@ -1,22 +1,20 @@
 //===- MakePersistent.cpp - attn-make-persistent --------------------------===//
 //
-// Blocks that stay on their multiprocessor, one tile after the other. A kernel with a
-// producer fills a multiprocessor with one block. Where each tile has a block of its
-// own, nothing is multiplied while a block starts, waits for the first K, and stores
-// the output. A block of several tiles starts once, and its producer copies K and V of
-// the next tile while the consumers end this one.
+// Persistent blocks compute one tile after the other. A kernel with a producer fills a multiprocessor with one block.
+// Where each tile has a block of its own, the tensor cores idle while a block starts, waits for the first K, and stores
+// the output. A persistent block starts once, and its producer copies K and V of the next tile while the consumers
+// finish the current one.
 //
 // The tile of round i of block b, of n blocks:
 //
 //   i · n + b in even rounds, i · n + n - 1 - b in odd ones
 //
-// The turn matters where tiles have an order by their length: who has the longest of a
-// round has the shortest of the next one. It needs no counter in memory, so results,
-// graphs and workspaces are what they are without (docs/Rationale.md).
+// The alternating order matters where tiles are sorted by length: the block with the longest tile of a round gets the
+// shortest of the next one. It needs no counter in memory, so results, graphs and workspaces stay the same
+// (docs/Rationale.md).
 //
-// Before: attn-specialize-warps. After: a loop around the body of such a kernel, and a
-// mark at its launch, whose grid is as before: the launcher starts as many of these
-// blocks as the device holds at once.
+// Before: attn-specialize-warps. After: a loop around the body of such a kernel, and a mark at its launch. The grid
+// stays the same: the launcher starts as many blocks as the device can hold at once.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,13 +34,13 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// True for a kernel of a grid of tiles, each of whose blocks has one of them.
+/// True for a kernel whose grid has one block per tile.
 static bool hasOneTile(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   return llvm::hasSingleElement(body.getOps<NVVM::BlockIdXOp>()) && body.getOps<NVVM::GridDimXOp>().empty();
 }
 
-/// The number of tiles, i32: what the launches have as their grid.
+/// The number of tiles as i32: the grid size of the launches.
 static Value createTileCount(OpBuilder &b, gpu::GPUFuncOp kernel, ArrayRef<gpu::LaunchFuncOp> launches) {
   Location loc = kernel.getLoc();
   gpu::LaunchFuncOp any = launches.front();
@@ -58,7 +56,7 @@ static Value createTileCount(OpBuilder &b, gpu::GPUFuncOp kernel, ArrayRef<gpu::
     Value tiles = arith::IndexCastOp::create(host, launch.getLoc(), b.getI64Type(), launch.getGridSizeX());
     launch.getKernelOperandsMutable().append(tiles);
   }
-  // A grid has less than 2^31 blocks.
+  // A grid has fewer than 2^31 blocks.
   return arith::TruncIOp::create(b, loc, b.getI32Type(), kernel.getBody().getArgument(place));
 }
 
@@ -79,7 +77,7 @@ static void makePersistent(gpu::GPUFuncOp kernel, ArrayRef<gpu::LaunchFuncOp> la
     Value isOdd = arith::TruncIOp::create(b, loc, b.getI1Type(), round);
     return arith::SelectOp::create(b, loc, isOdd, mirrored, block);
   };
-  // Rounds with a tile for each block, and one more where this block has one of those left.
+  // Rounds in which each block has a tile, and one more if this block has one of the remaining tiles.
   Value rounds = arith::DivUIOp::create(b, loc, tiles, blocks);
   Value left = arith::SubIOp::create(b, loc, tiles, arith::MulIOp::create(b, loc, rounds, blocks));
   Value hasMore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, getPlace(rounds), left);
@@ -88,7 +86,7 @@ static void makePersistent(gpu::GPUFuncOp kernel, ArrayRef<gpu::LaunchFuncOp> la
   Operation *end = loop.getBody()->getTerminator();
   loop.getBody()->getOperations().splice(end->getIterator(), body.getOperations(), first->getIterator(),
                                          body.getTerminator()->getIterator());
-  // The output went through the tile of Q, which the next round fills.
+  // The output was staged in the tile of Q, which the next round fills.
   b.setInsertionPoint(end);
   gpu::BarrierOp::create(b, loc);
   b.setInsertionPointToStart(loop.getBody());

@@ -1,13 +1,11 @@
 //===- MapToGpu.cpp - attn-map-to-gpu -------------------------------------===//
 //
-// Before: scf.forall on memrefs, tiles of attn ops in it. After: a gpu.module
-// with one kernel a forall, whose body is one block of threads, and a
-// gpu.launch_func in its place. A kernel takes scalars alone: a pointer for each
-// buffer that it reads or writes, its dynamic sizes, and whatever else the body
-// needs from the host.
+// Before: scf.forall on memrefs, with tiles of attn ops. After: a gpu.module with one kernel per forall, whose body is
+// one block of threads, and a gpu.launch_func in place of the forall. A kernel takes only scalars: a pointer for each
+// buffer that it reads or writes, its dynamic sizes, and the other host values that the body uses.
 //
-// The grid has one dimension, so no limit of 65535 is near. BlockOrder.cpp has the
-// order of its blocks.
+// The grid is one-dimensional, so the limit of 65535 of the other dimensions does not matter. BlockOrder.cpp defines
+// the order of the blocks.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,14 +40,14 @@ using namespace attn::nvvm;
 
 namespace {
 
-/// Threads of a block whose threads have a round of the loop each.
+/// Threads per block where each thread runs one iteration of the loop.
 constexpr int64_t kElementThreads = 256;
 
-/// What a forall of a function is lowered with: its own schedule, or that of the function's other kernels.
+/// How a forall is lowered: by its own schedule, or by that of the function's other kernels.
 struct KernelPlan {
   BlockAttr schedule;
   int64_t sharedBytes = 0;
-  int64_t roundsPerBlock = 1; ///< of the loop: one, a tile, or one for each thread
+  int64_t roundsPerBlock = 1; ///< iterations: one (a tile), or one per thread
 };
 
 class KernelOutliner {
@@ -83,7 +81,8 @@ public:
   }
 
 private:
-  /// Splits what the body reads from outside into what is built again inside (constants, views) and what travels.
+  /// Splits the outside values that the body reads into those rebuilt inside (constants, views) and those passed as
+  /// parameters.
   void collect(scf::ForallOp forall) {
     captures.clear();
     rebuilt.clear();
@@ -107,7 +106,7 @@ private:
     }
   }
 
-  /// The host's side of one captured value: the operands of the launch.
+  /// The host's side of a captured value: the operands of the launch.
   void appendOperands(Location loc, Value value, SmallVector<Value> &operands) {
     Type i64 = b.getI64Type();
     auto type = dyn_cast<MemRefType>(value.getType());
@@ -130,7 +129,7 @@ private:
       operands.push_back(arith::IndexCastOp::create(b, loc, i64, getValueOrCreateConstantIndexOp(b, loc, stride)));
   }
 
-  /// Strides that a kernel takes: of a view at those of the call, all but that of its elements, which is 1.
+  /// Strides passed to a kernel: for a view with dynamic strides, all but the last one, which is 1.
   static int64_t getNumStrides(MemRefType type) { return type.getLayout().isIdentity() ? 0 : type.getRank() - 1; }
 
   SmallVector<Type> getParameterTypes() {
@@ -144,7 +143,7 @@ private:
     return types;
   }
 
-  /// The kernel's side: a value of the captured one's type from its parameters.
+  /// The kernel's side: rebuilds a captured value from its parameters.
   Value rebuild(Location loc, Value value, ArrayRef<BlockArgument> &parameters) {
     Value first = parameters.front();
     parameters = parameters.drop_front();
@@ -170,7 +169,7 @@ private:
     return gpu::GPUModuleOp::create(b, host.getLoc(), name);
   }
 
-  /// A constant of the host's module is one of the device's, too.
+  /// Copies a constant of the host's module to the device's.
   void copyGlobal(memref::GetGlobalOp constant, gpu::GPUModuleOp gpuModule) {
     if (SymbolTable::lookupSymbolIn(gpuModule, constant.getName()))
       return;
@@ -179,7 +178,7 @@ private:
     b.clone(*SymbolTable::lookupNearestSymbolFrom(host, constant.getNameAttr()));
   }
 
-  /// True where rows are contiguous and the first one is where the pointer is.
+  /// True where rows are contiguous and the offset is 0.
   static bool hasRows(MemRefType type) {
     SmallVector<int64_t> strides;
     int64_t offset;
@@ -187,7 +186,7 @@ private:
                                              !strides.empty() && strides.back() == 1);
   }
 
-  /// What keeps an order of the blocks that add to one tile; null where no two do.
+  /// The op that orders the blocks that add to one tile; null where no two blocks do.
   static AwaitOrderOp findOrder(scf::ForallOp forall) {
     AwaitOrderOp found;
     forall.walk([&](AwaitOrderOp op) { found = op; });
@@ -223,7 +222,7 @@ private:
     gpu::ReturnOp end = gpu::ReturnOp::create(b, loc);
     b.setInsertionPoint(end);
     if (AwaitOrderOp order = findOrder(forall)) {
-      // Those that have started are in front, so that nobody waits for a block that has not.
+      // A ticket orders blocks by their start, so no block waits for one that has not started.
       cloneTile(b, forall, TakeTicketOp::create(b, loc, mapping.lookup(order.getTurns())), mapping);
       return success();
     }
@@ -255,7 +254,7 @@ private:
 
 BlockAttr getSchedule(Operation *step) { return step->getAttrOfType<BlockAttr>("schedule"); }
 
-/// Of an op on the rows of a tile, without a step: those of `tile` in its first `rank` dimensions.
+/// The schedule of an op on rows without a step: its rows are the first `rank` dimensions of `tile`.
 BlockAttr getScheduleOfRows(Value tile, unsigned rank) {
   int64_t rows = 1;
   for (int64_t size : cast<MemRefType>(tile.getType()).getShape().take_front(rank))
@@ -266,7 +265,7 @@ BlockAttr getScheduleOfRows(Value tile, unsigned rank) {
                         /*producer=*/false);
 }
 
-/// Of loops without tiles: a thread a round.
+/// The plan of a loop without tiles: one thread per iteration.
 KernelPlan getElementPlan(MLIRContext *context) {
   constexpr int64_t warps = kElementThreads / 32;
   auto schedule = BlockAttr::get(context, /*query_tile=*/16 * warps, /*key_tile=*/16, warps, /*warp_rows=*/16,
@@ -275,7 +274,7 @@ KernelPlan getElementPlan(MLIRContext *context) {
   return {schedule, /*sharedBytes=*/0, kElementThreads};
 }
 
-/// What a loop is lowered with; `common` is the schedule of the function's other kernels.
+/// How a loop is lowered; `common` is the schedule of the function's other kernels.
 KernelPlan getPlan(scf::ForallOp forall, BlockAttr common) {
   KernelPlan plan = isElementLoop(forall) ? getElementPlan(forall.getContext()) : KernelPlan{common};
   forall.walk([&](Operation *step) {
@@ -284,7 +283,7 @@ KernelPlan getPlan(scf::ForallOp forall, BlockAttr common) {
     plan.schedule = getSchedule(step);
     plan.sharedBytes = std::max(plan.sharedBytes, plan.schedule.getSharedBytes(step));
   });
-  // Without keys there is no step: what is left writes rows of nothing.
+  // Without keys there is no step: the remaining ops write empty rows.
   forall.walk([&](Operation *op) {
     if (plan.schedule)
       return;
@@ -299,7 +298,7 @@ KernelPlan getPlan(scf::ForallOp forall, BlockAttr common) {
   return plan;
 }
 
-/// Attention is tiles of memrefs.
+/// Checks that attention is on tiles in memrefs.
 LogicalResult verifyTiles(func::FuncOp host) {
   WalkResult result = host.walk([](Operation *op) {
     if (!isOfDialect<AttnDialect>(op))
@@ -314,7 +313,7 @@ LogicalResult verifyTiles(func::FuncOp host) {
   return failure(result.wasInterrupted());
 }
 
-/// The schedule of the last step; null where there is no step. All of them are verified.
+/// The schedule of the last step; null without a step. Verifies all of them.
 FailureOr<BlockAttr> findSchedule(func::FuncOp host, const TargetInfo &info) {
   BlockAttr found;
   WalkResult result = host.walk([&](Operation *step) {
@@ -338,7 +337,7 @@ FailureOr<BlockAttr> findSchedule(func::FuncOp host, const TargetInfo &info) {
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
-  /// True for the code of others in the module: neither a kernel nor with tiles.
+  /// True for a function of the user's in the module: neither a kernel nor one with tiles.
   static bool isForeign(func::FuncOp function) {
     auto findTile = [](Operation *op) {
       bool isFound = isOfDialect<AttnDialect>(op) || isa<scf::ForallOp>(op);

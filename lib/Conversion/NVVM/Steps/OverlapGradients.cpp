@@ -1,19 +1,18 @@
-//===- OverlapGradients.cpp - products of gradients run together ----------===//
+//===- OverlapGradients.cpp - gradient products that run concurrently -----===//
 //
-// The products of a step are started together, and weights p are computed while dP
-// runs:
+// The products of a step are issued together, and the weights p are computed while dP runs:
 //
 //   S →, dP → | wait S | p | wait dP | ds | pack | sums → | wait
 //
-// A loop is rotated where the registers hold the packed weights of a round beside
-// the scores of the next one, and the producer has a third stage:
+// A loop is rotated if the registers hold the packed weights of an iteration along with the scores of the next one, and
+// the producer has a third stage:
 //
 //   S(0) →, dP(0) → | wait S | p | wait dP | ds | pack
 //   each further n:  S(n) →, dP(n) →, sums(n - 1) → | wait S | p | wait dP | ds | wait | pack
 //   sums(last) → | wait
 //
-// In a kernel of all gradients the part of dQ runs between the other two sums, and
-// is added to memory while the last one runs:
+// In a kernel of all gradients, the partial dQ runs between the other two sums, and is added to memory while the last
+// one runs:
 //
 //   … | pack | exchange dS | dV → | barrier | dQ → | dK → | wait dQ | add | wait
 //
@@ -30,12 +29,12 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Stages of a rotated loop: one that the sums read, one that the scores read, and one on its way.
+/// Stages of a rotated loop: one that the sums read, one that the scores read, and one in flight.
 static constexpr int64_t kMinStages = 3;
-/// Rounds of a rotated loop at least: what is left of fewer is no loop.
+/// Fewest iterations of a rotated loop: with fewer, rotation leaves no loop.
 static constexpr int64_t kMinRounds = 3;
-/// Registers of a thread beside sums, scores, their gradients, and both packed, and those of masks: with fewer, by
-/// ptxas, a loop spills.
+/// Registers of a thread besides sums, scores, their gradients, and both packed; and those of masks. With fewer, ptxas
+/// spills.
 static constexpr int64_t kOtherRegisters = 40, kMaskRegisters = 8;
 
 Value attn::nvvm::roundFactors(IRRewriter &b, ProductOp values, Value factors) {
@@ -45,11 +44,11 @@ Value attn::nvvm::roundFactors(IRRewriter &b, ProductOp values, Value factors) {
 }
 
 namespace {
-/// A step of gradients, whose products are started together.
+/// A step of gradients, whose products are issued together.
 struct GradientStep {
   ScoreGradientsOp gradients;
   SmallVector<ProductOp> sums;
-  ExchangeOp exchange; ///< of dS; null where the kernel has no dQ beside the other gradients
+  ExchangeOp exchange; ///< of dS; null where the kernel has no dQ along with the other gradients
 
   explicit GradientStep(ScoreGradientsOp op) : gradients(op) {
     for (auto product : op->getBlock()->getOps<ProductOp>())
@@ -77,13 +76,13 @@ struct GradientStep {
   }
 
 private:
-  /// The ops between the gradients and the turn that is passed on, in another order.
+  /// Reorders the ops from the gradients to the op that passes the turn.
   void overlapExchange(IRRewriter &b) {
     Operation *end = exchange;
     while (!isa<PassOrderOp>(end))
       end = end->getNextNode();
     end = end->getNextNode();
-    SmallVector<Operation *> turn, releases; // await, add and pass; what the sums have read
+    SmallVector<Operation *> turn, releases; // await, add and pass; stages that the sums read
     ProductOp part;
     Operation *barrier = nullptr;
     for (Operation *op = exchange->getNextNode(); op != end; op = op->getNextNode()) {
@@ -117,7 +116,7 @@ private:
       op->moveBefore(end);
   }
 
-  /// Starts `product` where it stands, and waits for it in front of `end`.
+  /// Issues `product` in place, and waits for it before `end`.
   static WaitProductOp wait(IRRewriter &b, ProductOp product, Operation *end) {
     product.setAsync(true);
     Value result = product->getResult(0);
@@ -127,21 +126,21 @@ private:
     return wait;
   }
 
-  /// Starts `product` where it stands; `wait` waits for it. What it read is free behind that.
+  /// Issues `product` in place; `wait` waits for it. The stage that it reads is released after the wait.
   static void start(ProductOp product, Operation *wait) {
     product.setAsync(true);
     if (auto release = dyn_cast<ReleaseOp>(product->getNextNode()))
       release->moveAfter(wait);
   }
 
-  /// Starts products one behind the other, and waits for them in front of `end`.
+  /// Issues products one after the other, and waits for them before `end`.
   static void startAll(IRRewriter &b, ArrayRef<ProductOp> products, Operation *end) {
     for (ProductOp product : products)
       start(product, wait(b, product, end));
   }
 };
 
-/// Rotates the loop over columns of a step whose products are started together.
+/// Rotates the loop over columns around a step whose products are issued together.
 class GradientRotation {
 public:
   GradientRotation(IRRewriter &rewriter, const GradientStep &step)
@@ -152,7 +151,7 @@ public:
   }
 
   bool isPossible(BlockAttr schedule, bool hasMasks) {
-    // Other gradients wait for both products.
+    // Gradients that are not linear in dw wait for both products.
     if (!loop || !isLinear(gradients) || sums.empty() || schedule.getStages() < kMinStages ||
         loop.getNumResults() != sums.size())
       return false;
@@ -166,7 +165,7 @@ public:
       auto argument = dyn_cast<BlockArgument>(sum.getOutput());
       if (!wait || wait.getProduct() != sum->getResult(0) || !argument || argument.getOwner() != loop.getBody())
         return false;
-      // The next round knows the tile, and not the part of it that rows of few columns are.
+      // The next iteration knows the tile, but not the slice of it that rows with few columns use.
       auto part = cast<ShapedType>(sum.getRhs().getType()), tile = cast<ShapedType>(getRoot(sum.getRhs()).getType());
       if (part.hasStaticShape() && part.getShape() != tile.getShape())
         return false;
@@ -201,7 +200,7 @@ public:
   }
 
 private:
-  /// What the loop yields, of all rounds, at the builder's position.
+  /// Builds all iterations at the builder's position; returns the results of the loop.
   SmallVector<Value> createRounds() {
     Location loc = loop.getLoc();
     SmallVector<Value> carried = createRound(loop.getLowerBound(), loop.getInitArgs(), {});
@@ -221,7 +220,7 @@ private:
     return finishSums(started);
   }
 
-  /// The sums of a round, by its packed factors.
+  /// Issues the sums of an iteration, given its packed factors.
   SmallVector<Value> startSums(ValueRange accs, ValueRange factors) {
     SmallVector<Value> started;
     for (auto [sum, acc, factor] : llvm::zip_equal(sums, accs, factors)) {
@@ -243,7 +242,7 @@ private:
     return accs;
   }
 
-  /// True for an op of the sums: they move to the next round.
+  /// True for an op of the sums, which move to the next iteration.
   bool isOfSums(Operation &op) {
     if (auto wait = dyn_cast<WaitProductOp>(op))
       return llvm::is_contained(sums, wait.getProduct().getDefiningOp<ProductOp>());
@@ -253,7 +252,7 @@ private:
     return product && llvm::is_contained(sums, product);
   }
 
-  /// The stage of a round, where that of the one before is not released.
+  /// Marks the wait for an iteration's stage while the previous stage is not released.
   void setAhead(Operation *op) {
     if (auto wait = dyn_cast<WaitOp>(op);
         wait && llvm::any_of(wait.getStages(), [&](Value tile) { return lagging.contains(tile); }))
@@ -264,8 +263,8 @@ private:
       product.setAhead(true);
   }
 
-  /// The scores and factors of a round; beside them the sums of the one before, where there is one. The sums up to
-  /// there, and the factors.
+  /// The scores and factors of an iteration, along with the sums of the previous one, if any. Returns those sums and
+  /// the factors.
   SmallVector<Value> createRound(Value induction, ValueRange accs, ValueRange before) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), induction);

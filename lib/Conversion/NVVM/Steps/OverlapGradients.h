@@ -1,4 +1,4 @@
-//===- OverlapGradients.h - products of gradients run together --*- C++ -*-===//
+//===- OverlapGradients.h - gradient products that run concurrently -*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,10 +13,10 @@
 
 namespace attn::nvvm {
 
-/// Weights, or their gradients, as `values` takes them: in the type of what they multiply.
+/// Weights or their gradients as the operand of `values`: in the type of its other operand.
 mlir::Value roundFactors(mlir::IRRewriter &b, ProductOp values, mlir::Value factors);
-/// Starts the products of each step of gradients together, and those of a round beside the sums of the one before
-/// where the registers hold both.
+/// Issues the products of each gradient step together, and overlaps those of an iteration with the sums of the previous
+/// one if the registers hold both.
 void overlapGradients(mlir::IRRewriter &b, mlir::gpu::GPUFuncOp kernel);
 
 } // namespace attn::nvvm

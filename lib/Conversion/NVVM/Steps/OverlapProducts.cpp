@@ -1,17 +1,16 @@
 //===- OverlapProducts.cpp - attn-overlap-products ------------------------===//
 //
-// Rotates the loops of kernels with a producer, so that products run beside the
-// softmax (FlashAttention-3, Shah et al., arXiv:2407.08608, section 3.2). With S(n),
-// P(n) the scores and weights of round n:
+// Rotates the loops of kernels with a producer, so that products overlap the softmax (FlashAttention-3, Shah et al.,
+// arXiv:2407.08608, section 3.2). With S(n), P(n) the scores and weights of iteration n:
 //
 //   S(0) | softmax P(0)
 //   each further n:  S(n) →, acc += P(n - 1) V(n - 1) → | wait S(n) | softmax P(n) | wait acc, rescale it
 //   acc += P(last) V(last)
 //
-// P(n - 1) is of the maximum before round n, as acc is until the wait; so both are
-// rescaled by the same factor.
+// P(n - 1) is relative to the row maximum before iteration n, and so is acc until the wait. So both are rescaled by the
+// same factor.
 //
-// Of gradients, the products of a step run together (OverlapGradients.cpp).
+// The products of a gradient step overlap each other (OverlapGradients.cpp).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,16 +33,16 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Head size up to which groups of warps take turns.
+/// Largest head size for which warpgroups take turns.
 static constexpr int64_t kMaxHeadSizeOfTurns = 128;
-/// Rounds of a loop at least.
+/// Fewest iterations of a rotated loop.
 static constexpr int64_t kMinRounds = 3;
-/// Registers of a thread beside acc, scores and weights; and those that a bias, a mask in memory or a user's code for
-/// each score or weight may take as well. By ptxas: with fewer it spills.
+/// Registers of a thread besides acc, scores and weights; and the additional ones of a bias, a mask in memory or user
+/// code for each score or weight. With fewer, ptxas spills.
 static constexpr int64_t kOtherRegisters = 32, kOperandRegisters = 88, kWeightModRegisters = 128;
 
 namespace {
-/// A loop that holds one step, and the ops of it that move to the next round.
+/// A loop with one step, and its ops that move to the next iteration.
 struct StepLoop {
   scf::ForOp loop;
   ProductOp scores, values;
@@ -52,12 +51,12 @@ struct StepLoop {
   CopyOp copy;       ///< of V
   WaitOp wait;       ///< for V
   ReleaseOp release; ///< of V
-  unsigned acc;      ///< the number of the loop's argument that acc is
+  unsigned acc;      ///< argument index of acc in the loop
 
   static std::optional<StepLoop> match(scf::ForOp loop);
 };
 
-/// The only `OpTy` of a block; null where there is none, or several.
+/// The only `OpTy` of a block; null where there is none or more than one.
 template <typename OpTy> OpTy findOnly(Block &block, llvm::function_ref<bool(OpTy)> isIt) {
   OpTy found;
   for (OpTy op : block.getOps<OpTy>())
@@ -71,7 +70,7 @@ template <typename OpTy> OpTy findOnly(Block &block, llvm::function_ref<bool(OpT
 
 std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
   Block &body = *loop.getBody();
-  // Control flow within a step, block maps, decides what a round does.
+  // Control flow within a step (block maps) decides what an iteration does.
   if (llvm::any_of(body, [](Operation &op) { return op.getNumRegions() > 0 && !isOfDialect<AttnDialect>(&op); }))
     return std::nullopt;
   StepLoop step;
@@ -133,12 +132,12 @@ private:
     scf::YieldOp::create(b, loop.getLoc(), results);
   }
 
-  /// What a round leaves to the next one: its weights, as the product takes them, and the token of its V.
+  /// Values that an iteration passes to the next one: its weights, as the product takes them, and the token of its V.
   struct Round {
     Value weights, token;
   };
 
-  /// What the loop yields, of all rounds, at the builder's position.
+  /// Builds all iterations at the builder's position; returns the results of the loop.
   SmallVector<Value> createRounds() {
     Location loc = loop.getLoc();
     SmallVector<Value> carried = createScores(loop.getLowerBound(), loop.getInitArgs(), std::nullopt);
@@ -158,13 +157,13 @@ private:
     return results;
   }
 
-  /// The last two of what a round yields.
+  /// The last two results of an iteration.
   static Round takeRound(SmallVector<Value> &carried) {
     Value token = carried.pop_back_val(), weights = carried.pop_back_val();
     return {weights, token};
   }
 
-  /// acc with the values of the round before added to it.
+  /// acc plus the product of the previous iteration's weights and V.
   Value createProduct(Round before, Value acc, bool isAsync) {
     WaitOp::create(b, step.wait.getLoc(), before.token, step.wait.getStages());
     IRMapping mapping;
@@ -177,8 +176,8 @@ private:
     return product.getResults().front();
   }
 
-  /// The scores and weights of a round; beside them the values of the one before, where there is one. What the round
-  /// yields, and its own values.
+  /// The scores and weights of an iteration, along with the P V product of the previous one, if any. Returns the
+  /// iteration's results and its weights and token.
   SmallVector<Value> createScores(Value induction, ValueRange inits, std::optional<Round> before) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), induction);
@@ -195,7 +194,7 @@ private:
         mapping.map(op.getResults().drop_front(), rows.getResults().drop_front());
         continue;
       }
-      // A turn is the scores of a round and the values of the one before.
+      // A turn covers the scores of an iteration and the P V product of the previous one.
       bool isTurn = before && takesTurns && &op == step.scores;
       if (isTurn)
         TakeTurnOp::create(b, op.getLoc());
@@ -254,7 +253,7 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
       bool hasTurns = takesTurns(kernel, steps.front());
       for (const StepLoop &step : steps)
         Rotation(rewriter, step, hasTurns).run();
-      // At the entry, whatever loops the block has.
+      // At the entry, independent of the loops of the block.
       rewriter.setInsertionPointToStart(&kernel.getBody().front());
       if (hasTurns)
         PassTurnOp::create(rewriter, kernel.getLoc(), /*first=*/true);
@@ -262,16 +261,15 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
   }
 
 private:
-  /// Groups of four warps that start their products in turn compute their softmax while others multiply. All groups of
-  /// a block have the same loops. With larger heads the products are longer than the softmax, and hide it without
-  /// turns.
+  /// Warpgroups that take turns in issuing products compute their softmax while others multiply. All groups of a block
+  /// run the same loops. With larger heads, the products take longer than the softmax and hide it without turns.
   static bool takesTurns(gpu::GPUFuncOp kernel, StepLoop step) {
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
     int64_t groups = schedule.getWarps() / schedule.getInstruction().getInfo().warps;
     return groups > 1 && groups <= kMaxTurns && getStaticSize(step.scores, DimKind::HeadSize) <= kMaxHeadSizeOfTurns;
   }
 
-  /// True where acc, the scores of a round and the weights of the one before, in 16 bits, stay in registers.
+  /// True where acc, the scores of an iteration and the 16-bit weights of the previous one fit in registers.
   static bool isHeld(gpu::GPUFuncOp kernel, StepLoop step) {
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
     int64_t keys = schedule.getKeyTile(), rows = kFragmentRows;
@@ -286,8 +284,8 @@ private:
     return numbers * rows / schedule.getLanes() + others <= getConsumerRegisters(schedule);
   }
 
-  /// False where few rounds have another one behind them. What is left of a loop of two rounds is no loop, and ptxas
-  /// spills: it moves what is in front and behind between the products.
+  /// False where the loop has too few iterations. Rotating a loop of two leaves no loop, and ptxas spills: it moves the
+  /// code before and after it between the products.
   static bool mayHaveRounds(StepLoop step) {
     std::optional<APInt> trips = step.loop.getStaticTripCount();
     std::optional<int64_t> keys = findKeyCount(step);
@@ -295,7 +293,7 @@ private:
            (!keys || *keys >= kMinRounds * getStaticSize(step.scores, DimKind::Key));
   }
 
-  /// The keys of the tensor that V is a part of; nothing where the call says it.
+  /// The number of keys of the tensor that V is part of; nothing where it is only known at run time.
   static std::optional<int64_t> findKeyCount(StepLoop step) {
     AffineMap map = attn::getMaps(step.copy)[0];
     auto *row = llvm::find(map.getResults(), getAffineDimExpr(map.getNumDims() - 2, step.copy.getContext()));

@@ -1,22 +1,21 @@
 //===- PipelineCopies.cpp - attn-pipeline-copies --------------------------===//
 //
-// Puts the tiles of a kernel into shared memory, and the copies that fill them
-// and the waits where they belong, while loops and key ranges are still known.
-// One tile of K and one of V are enough to have a copy under way all the time
+// Allocates the tiles of a kernel in shared memory, and inserts the copies that fill them and the waits, while loops
+// and key ranges are still known. One tile of K and one of V are enough to keep a copy in flight at all times
 // (FlashAttention-2, Dao, arXiv:2307.08691):
 //
 //   K(0) →
 //   each tile n:  wait K(n) | V(n) → | S = Q K^T | wait V(n) | K(n + 1) → | softmax | P V
 //
-// With s stages of each there are 2 s - 1 of them under way:
+// With s stages of each, 2 s - 1 copies are in flight:
 //
 //   K(0) → V(0) → … K(s - 1) →
 //   each tile n:  wait K(n) | V(n + s - 1) → | S = Q K^T | wait V(n) | K(n + s) → | softmax | P V
 //
-// Then all tiles but the last one are whole: attn-tile makes them so.
+// In that case all tiles but the last one are full: attn-tile ensures it.
 //
-// Before: attn-decompose-step; K and V are slices of global memory, or packed or
-// gathered into buffers. After: no product reads global memory.
+// Before: attn-decompose-step; K and V are slices of global memory, or packed or gathered into buffers. After: no
+// product reads global memory.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,20 +38,20 @@ using namespace attn::nvvm;
 
 namespace {
 
-/// More than any position (attn-select-schedule refuses longer dimensions), and no more than 32 bits hold.
+/// Above any position (attn-select-schedule rejects longer dimensions), and still an i32.
 constexpr int64_t kBeyondPositions = int64_t(1) << 29;
 
-/// The keys of a kernel in their order: where they begin, as a view, and where they end.
+/// The keys of a kernel in order: the views at which they begin, and their end.
 struct KeyOrder {
-  Operation *first;             ///< what holds the first step
+  Operation *first;             ///< contains the first step
   Value firstKeys, firstValues; ///< views
   Value end;
 };
 
-/// What goes from step to step where copies run ahead.
+/// State carried from step to step when copies run ahead.
 struct CopiesAhead {
-  SmallVector<Value> keys, values; ///< tokens of the copies under way; of the next step first
-  Value stage;                     ///< of the next step; null where there is one
+  SmallVector<Value> keys, values; ///< tokens of the copies in flight; that of the next step first
+  Value stage;                     ///< of the next step; null with a single stage
 
   SmallVector<Value> flatten() const {
     SmallVector<Value> all(keys);
@@ -61,7 +60,7 @@ struct CopiesAhead {
       all.push_back(stage);
     return all;
   }
-  /// The same, of other values.
+  /// The same structure with other values.
   CopiesAhead with(ValueRange all) const {
     CopiesAhead other;
     llvm::append_range(other.keys, all.take_front(keys.size()));
@@ -79,7 +78,7 @@ public:
   LogicalResult run() {
     if (failed(tiles.findSteps()))
       return failure();
-    // A kernel of rows alone, or one whose tiles are there already.
+    // A kernel on rows only, or one whose tiles are already allocated.
     if (tiles.steps.empty() || isInSharedMemory(tiles.steps.front().scores.getLhs()))
       return success();
     if (failed(tiles.createQueryTile()))
@@ -100,13 +99,13 @@ public:
   }
 
 private:
-  /// Each step fills the tiles at its start.
+  /// Fills the tiles at the start of each step.
   void fillTiles(Step step) {
     Location loc = step.scores.getLoc();
     Value keys = step.scores.getRhs(), values = step.values.getRhs();
     SmallVector<Value> arrived = {tiles.queryToken};
     bool isGathered = false;
-    // What fills a tile in front of this step, and of no other before.
+    // The fills before this step that belong to no earlier one.
     llvm::erase_if(tiles.fills, [&](Operation *fill) {
       Operation *ancestor = fill->getBlock()->findAncestorOpInBlock(*step.scores);
       if (!ancestor || !fill->isBeforeInBlock(ancestor))
@@ -119,7 +118,7 @@ private:
     bool copiesKeys = getRoot(step.scores.getRhs()) != tiles.key;
     bool copiesValues = getRoot(step.values.getRhs()) != tiles.value;
     b.setInsertionPoint(step.scores);
-    // Whoever reads the last tiles has to be done.
+    // All reads of the previous tiles have to be done.
     if (copiesKeys || copiesValues)
       gpu::BarrierOp::create(b, loc);
     if (copiesKeys) {
@@ -140,7 +139,7 @@ private:
   // Copies ahead
   //===--------------------------------------------------------------------===//
 
-  /// The product reads a slice of K or V itself, whose rows can be those of another tile.
+  /// True where the product reads a slice of K or V, whose rows can be moved to those of another tile.
   bool readsSlice(ProductOp product) {
     auto view = product.getRhs().getDefiningOp<memref::SubViewOp>();
     return view && tiles.getKeyDim(product) &&
@@ -148,8 +147,8 @@ private:
            view.getSourceType().getRank() == view.getType().getRank();
   }
 
-  /// The loops of attn-tile say that key tiles follow each other; a short last tile stands behind them. Where tiles may
-  /// be skipped (block maps), or rows are packed or come from pages, each step copies its own: nothing.
+  /// The loops of attn-tile guarantee consecutive key tiles; a short last tile follows them. Returns nothing where
+  /// tiles may be skipped (block maps), or rows are packed or come from pages: each step then copies its own tiles.
   std::optional<KeyOrder> findOrder(bool hasStages) {
     Block &body = kernel.getBody().front();
     for (Step step : tiles.steps) {
@@ -163,7 +162,7 @@ private:
     KeyOrder order;
     order.first = body.findAncestorOpInBlock(*tiles.steps.front().scores);
     b.setInsertionPoint(order.first);
-    // Where the keys end: where the last loop does, or after the last step.
+    // The end of the keys: the bound of the last loop, or the end of the last step.
     ProductOp last = tiles.steps.back().scores;
     unsigned lastDim = *tiles.getKeyDim(last);
     auto lastView = last.getRhs().getDefiningOp<memref::SubViewOp>();
@@ -184,7 +183,7 @@ private:
       if (hasStages)
         order.firstValues = cloneFor(b, order.firstValues, loop, loop.getLowerBound());
     }
-    // Addresses of pages are not known in front of the loop.
+    // Page addresses are not known before the loop.
     bool areKnown = order.end && order.firstKeys && (!hasStages || order.firstValues);
     return areKnown ? std::optional(order) : std::nullopt;
   }
@@ -196,27 +195,27 @@ private:
     return toValue(view.getMixedOffsets()[*tiles.getKeyDim(product)]);
   }
 
-  /// A position in 32 bits, of which a thread keeps fewer registers than of an index.
+  /// A position as i32, which takes fewer registers than an index.
   Value narrow(Value position) { return b.createOrFold<arith::IndexCastOp>(kernel.getLoc(), b.getI32Type(), position); }
 
-  /// Where keys begin or end, in 32 bits. Offsets of a call take it anywhere, where the loop is empty: beyond all keys,
-  /// or below 0, it is as good at the nearest position.
+  /// A begin or end of keys as i32. Where the loop is empty, run-time offsets may put it anywhere. Beyond all keys or
+  /// below 0, the nearest valid position is as good.
   Value narrowAny(Value end) {
     Location loc = kernel.getLoc();
     end = b.createOrFold<arith::MinSIOp>(loc, end, toValue(b.getIndexAttr(kBeyondPositions)));
     return narrow(b.createOrFold<arith::MaxSIOp>(loc, end, toValue(b.getIndexAttr(0))));
   }
 
-  /// Starts the copy of the keys that follow the first `skipped` ones of `view`, up to the end of all. Null where it is
-  /// known that there is none; the view begins at `begin`. The view stays that of the step: its addresses are those of
-  /// V's copy.
+  /// Starts the copy of the keys after the first `skipped` ones of `view`, up to `end`. Returns null where there are
+  /// known to be none. `begin` is the first key of the view. The view stays that of the step, so that it shares its
+  /// addresses with the copy of V.
   Value copyKeysAfter(ProductOp product, memref::SubViewOp view, Value begin, OpFoldResult skipped, Value end,
                       Value stage) {
     Location loc = product.getLoc();
     Value rest = b.createOrFold<arith::SubIOp>(loc, end, begin);
     OpFoldResult size = getAsOpFoldResult(b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), rest));
     std::optional<int64_t> left = getConstantIntValue(size), less = getConstantIntValue(skipped);
-    // Waits count copies: with stages there is one in each step.
+    // Waits count copies, so with several stages each step has one.
     if (left && less && *left <= *less && tiles.stages == 1)
       return {};
     bool isKey = product.getContraction() == Contraction::Scores;
@@ -226,7 +225,7 @@ private:
 
   Value getConstant(int64_t number) { return arith::ConstantIndexOp::create(b, kernel.getLoc(), number); }
 
-  /// The stage `distance`, 1 or -1, after `stage`.
+  /// The stage `distance` (1 or -1) after `stage`.
   Value getStageAfter(Value stage, int64_t distance) {
     Location loc = kernel.getLoc();
     int64_t last = tiles.stages - 1;
@@ -236,7 +235,7 @@ private:
     return arith::SelectOp::create(b, loc, isEnd, start, next);
   }
 
-  /// K(0) V(0) K(1) … K(stages - 1), in front of the first step.
+  /// K(0) V(0) K(1) … K(stages - 1), before the first step.
   CopiesAhead startCopies(const KeyOrder &order, Value end) {
     Step step = tiles.steps.front();
     auto keys = order.firstKeys.getDefiningOp<memref::SubViewOp>();
@@ -248,7 +247,7 @@ private:
       Value stage = tiles.stages > 1 ? getConstant(n) : Value();
       OpFoldResult skipped = b.getIndexAttr(n * tiles.keyTile);
       Value token = copyKeysAfter(step.scores, keys, begin, skipped, end, stage);
-      ahead.keys.push_back(token ? token : tiles.queryToken); // loops without rounds
+      ahead.keys.push_back(token ? token : tiles.queryToken); // loops without iterations
       if (n + 1 == tiles.stages)
         break;
       auto values = order.firstValues.getDefiningOp<memref::SubViewOp>();
@@ -263,7 +262,7 @@ private:
     CopiesAhead ahead = startCopies(order, end);
     for (Step step : tiles.steps) {
       auto loop = dyn_cast<scf::ForOp>(step.scores->getParentOp());
-      // The tokens of the keys to come go from round to round.
+      // The loop carries the tokens of the next keys.
       ahead = loop ? ahead.with(carry(
                          b, loop, ahead.flatten(),
                          [&](ValueRange arguments) { return copyAhead(step, ahead.with(arguments), end).flatten(); }))
@@ -271,17 +270,17 @@ private:
     }
   }
 
-  /// A step whose keys and values are those of the first tokens. What goes to the next one.
+  /// A step that waits for the first tokens. Returns the state for the next one.
   CopiesAhead copyAhead(Step step, CopiesAhead ahead, Value end) {
     Location loc = step.scores.getLoc();
     auto keys = step.scores.getRhs().getDefiningOp<memref::SubViewOp>();
     Value values = step.values.getRhs();
-    // K and V are copied in turn, so that so many copies are younger than the one that is waited for.
+    // Copies of K and V alternate, so `pending` copies are younger than the awaited one.
     int64_t stages = tiles.stages, pending = 2 * (stages - 1);
     b.setInsertionPoint(step.scores);
     tiles.readTile(step.scores, getStage(b, tiles.key, ahead.stage));
     tiles.readTile(step.values, getStage(b, tiles.value, ahead.stage));
-    // K is there, and whoever reads the last V is done.
+    // K has arrived, and all reads of the previous V are done.
     b.setInsertionPoint(step.scores);
     WaitOp::create(b, loc, ValueRange{tiles.queryToken, ahead.keys.front()}, pending);
     ahead.values.push_back(
@@ -289,7 +288,7 @@ private:
             ? tiles.copyRows(step.values, values, tiles.value)
             : copyKeysAfter(step.values, values.getDefiningOp<memref::SubViewOp>(), narrow(getBegin(step.scores, keys)),
                             b.getIndexAttr((stages - 1) * tiles.keyTile), end, getStageAfter(ahead.stage, -1)));
-    // V is there, and whoever reads this K is done.
+    // V has arrived, and all reads of this K are done.
     b.setInsertionPointAfter(step.scores);
     WaitOp::create(b, loc, ahead.values.front(), pending);
     OpFoldResult skipped = stages == 1 ? keys.getMixedSizes()[*tiles.getKeyDim(step.scores)]

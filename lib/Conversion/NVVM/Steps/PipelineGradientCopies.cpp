@@ -1,8 +1,8 @@
 //===- PipelineGradientCopies.cpp - copies of the tiles of gradients ------===//
 //
-// The part of attn-pipeline-copies that is about kernels of gradients. The tiles
-// of a block's rows are copied once, or in each round of a loop over them; those of
-// columns in front of each step, which waits for the first product's operands, and for the second's behind it:
+// The part of attn-pipeline-copies for gradient kernels. Tiles of the block's rows are copied once, or in each
+// iteration of a loop over them. Tiles of columns are copied before each step. The step waits for the operands of the
+// first product, and after it for those of the second:
 //
 //   each tile n:  A(n), B(n) → | wait A | S | wait B | dP | gradients | sums
 //
@@ -11,8 +11,7 @@
 //   A(0), B(0) →
 //   each tile n:  wait A(n), B(n) | A(n + 1), B(n + 1) → | S | dP | gradients | sums
 //
-// Where a producer copies, tiles have one place here, and being ahead is left to
-// attn-specialize-warps.
+// Where a producer copies, tiles have one stage here, and attn-specialize-warps makes the copies run ahead.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,22 +30,22 @@ namespace {
 /// The products of a step of gradients.
 struct GradientStep {
   ScoreGradientsOp gradients;
-  ProductOp scores, weights; ///< s and dw; the second may be missing
+  ProductOp scores, weights; ///< s and dw; dw may be null
   SmallVector<ProductOp> sums;
 };
 
-/// Slices of a round: of what each pack packs, and of lse, where rows without keys are not read.
+/// Slices of an iteration: the inputs of the packs, and lse, where rows without keys are not read.
 struct ColumnSlices {
   SmallVector<Value> inputs;
   Value lse;
 };
 
-/// What a loop over columns copies each round.
+/// The copies of each iteration of a loop over columns.
 struct ColumnLoop {
   scf::ForOp loop;
   SmallVector<ColumnOperand> operands;
   std::optional<unsigned> lseDim;
-  ColumnSlices first, current; ///< of the first round, in front of the loop, and of any
+  ColumnSlices first, current; ///< of the first iteration, before the loop, and of any
 };
 
 class GradientCopies {
@@ -72,7 +71,7 @@ public:
       if (product && failed(placeRows(product)))
         return failure();
     Operation *lastCopy = rowTokens.back().getDefiningOp();
-    if (lastCopy->getParentOp() != kernel) { // a round may have no columns, whose first step would wait
+    if (lastCopy->getParentOp() != kernel) { // an iteration may have no columns, and thus no first step that waits
       b.setInsertionPointAfter(lastCopy);
       WaitOp::create(b, lastCopy->getLoc(), rowTokens);
       rowTokens.clear();
@@ -84,7 +83,7 @@ public:
   }
 
 private:
-  /// The product in front of `op`, in its block, that writes `tile`.
+  /// The product before `op`, in its block, that writes `tile`.
   static ProductOp findProduct(ScoreGradientsOp op, Value tile) {
     for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
       if (auto product = dyn_cast<ProductOp>(before); product && product.getOutput() == tile)
@@ -101,12 +100,12 @@ private:
     for (Operation *next = op->getNextNode(); next && !isa<ScoreGradientsOp>(next); next = next->getNextNode())
       if (auto product = dyn_cast<ProductOp>(next); product && product.getContraction() == Contraction::Values &&
                                                     getRoot(product.getRhs()) != getRoot(step.scores.getLhs()))
-        step.sums.push_back(product); // of columns: the rows are copied with the scores'
+        step.sums.push_back(product); // with columns: the rows are copied with those of the scores
 
     return step;
   }
 
-  /// The pack in front of `op`, in its block, that fills `tile`.
+  /// The pack before `op`, in its block, that fills `tile`.
   static PackOp findPack(Operation *op, Value tile) {
     for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
       if (auto pack = dyn_cast<PackOp>(before); pack && getRoot(pack.getOutput()) == tile)
@@ -126,7 +125,7 @@ private:
     Value tile = createTile(type.getShape(), type.getElementType());
     b.setInsertionPoint(pack);
     if (pack->getParentOp() != kernel)
-      gpu::BarrierOp::create(b, pack.getLoc()); // whoever reads the last rows is done
+      gpu::BarrierOp::create(b, pack.getLoc()); // all reads of the last rows are done
     rowTokens.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, /*lse=*/Value(), /*first=*/Value(),
                                        pack.getMapsAttr()));
     b.eraseOp(pack);
@@ -134,13 +133,13 @@ private:
     return success();
   }
 
-  /// The tile of `product`'s columns: steps may share buffers, and do share tiles.
+  /// The tile of `product`'s columns. Steps may share buffers, and do share tiles.
   Value placeBuffer(ProductOp product, ArrayRef<Value> taken) {
     Value buffer = getRoot(product.getRhs());
     if (isInSharedMemory(buffer) || !isBuffer(buffer.getDefiningOp()))
       return buffer;
     auto type = cast<MemRefType>(buffer.getType());
-    // A buffer has as many rows as there are; a tile those of the schedule.
+    // A buffer may be shorter; a tile has the rows of the schedule.
     SmallVector<int64_t> shape(type.getShape());
     shape[shape.size() - 2] = schedule.getKeyTile();
     if (stages > 1)
@@ -174,9 +173,9 @@ private:
     }
     if (stages > 1 && copyAhead(step, products, tiles, packs))
       return success();
-    // The views of this step are in front of its first product.
+    // The views of this step are defined before its first product.
     b.setInsertionPoint(step.scores);
-    gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
+    gpu::BarrierOp::create(b, loc); // all reads of the last tiles are done
     for (auto [tile, pack] : llvm::zip_equal(tiles, packs)) {
       tokens.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), getFirstStage(tile),
                                       readsLse(step.gradients) ? step.gradients.getLse() : Value(), /*first=*/Value(),
@@ -197,7 +196,7 @@ private:
 
   Value getFirstStage(Value tile) { return getStage(b, tile, stages > 1 ? getConstant(0) : Value()); }
 
-  /// The dimension of a view that domain dimension `position` is, by its map.
+  /// The dimension of a view for dimension `position` of the domain, by its map.
   static std::optional<unsigned> findDim(Value view, AffineMap map, unsigned position) {
     auto slice = view.getDefiningOp<memref::SubViewOp>();
     if (!slice || slice.getSourceType().getRank() != slice.getType().getRank())
@@ -205,7 +204,7 @@ private:
     return map.getResultPosition(getAffineDimExpr(position, map.getContext()));
   }
 
-  /// Nothing, with no copy made, where the step is in no loop over columns that follow each other.
+  /// Returns nothing, and inserts no copy, where the step is not in a loop over consecutive columns.
   std::optional<ColumnLoop> findLoop(ScoreGradientsOp op, ArrayRef<Value> tiles, ArrayRef<PackOp> packs) {
     ColumnLoop columns;
     scf::ForOp loop = columns.loop = dyn_cast<scf::ForOp>(op->getParentOp());
@@ -232,12 +231,12 @@ private:
     return columns;
   }
 
-  /// Starts the copies to `stage` of all columns from `begin` on, without the first `skipped` ones.
+  /// Starts the copies into `stage` of all columns from `begin` on, without the first `skipped` ones.
   SmallVector<Value> copyAll(const ColumnLoop &columns, const ColumnSlices &slices, Value begin, int64_t skipped,
                              Value stage) {
     scf::ForOp loop = columns.loop;
     Value rest = arith::SubIOp::create(b, loop.getLoc(), loop.getUpperBound(), begin);
-    // Offsets of a call take an empty loop anywhere.
+    // In an empty loop, run-time offsets may make this negative.
     rest = arith::MaxSIOp::create(b, loop.getLoc(), rest, getConstant(0));
     Value lse = slices.lse ? resizeView(b, slices.lse, *columns.lseDim, rest) : Value(), first = getConstant(skipped);
     SmallVector<Value> tokens;
@@ -246,22 +245,22 @@ private:
     return tokens;
   }
 
-  /// The columns of the loop's next round are copied while those of this one are multiplied. False where there is no
-  /// such loop.
+  /// Copies the columns of the next iteration while those of this one are multiplied. Returns false without such a
+  /// loop.
   bool copyAhead(GradientStep &step, ArrayRef<ProductOp> products, ArrayRef<Value> tiles, ArrayRef<PackOp> packs) {
     Location loc = step.gradients.getLoc();
     std::optional<ColumnLoop> columns = findLoop(step.gradients, tiles, packs);
     if (!columns)
       return false;
     scf::ForOp &loop = columns->loop;
-    gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
+    gpu::BarrierOp::create(b, loc); // all reads of the last tiles are done
     Value zero = getConstant(0);
     SmallVector<Value> carried = copyAll(*columns, columns->first, loop.getLowerBound(), 0, zero);
     carried.push_back(zero);
     carry(b, loop, carried, [&](ValueRange arguments) {
       Value stage = arguments.back();
       b.setInsertionPoint(step.scores);
-      // They are there, and whoever reads those of the last round is done.
+      // The copies have arrived, and all reads of those of the previous iteration are done.
       SmallVector<Value> awaited = rowTokens;
       llvm::append_range(awaited, arguments.drop_back());
       WaitOp::create(b, loc, awaited);
@@ -281,10 +280,10 @@ private:
     return true;
   }
 
-  /// True where columns are queries and a row may be without keys: what Q and dO hold of it is not read.
+  /// True where columns are queries and a row may have no keys: its Q and dO are not read.
   static bool readsLse(ScoreGradientsOp op) { return op.hasKeyRows() && ScoreFunctions::of(op).mayRemove(); }
 
-  /// Of attn.copy, for what `pack` packs.
+  /// The maps of attn.copy for the input of `pack`.
   ArrayAttr getCopyMaps(ScoreGradientsOp op, PackOp pack) {
     SmallVector<AffineMap> maps = attn::getMaps(pack);
     if (readsLse(op)) // from the domain (batch…, query, key) to (batch…, row, column)

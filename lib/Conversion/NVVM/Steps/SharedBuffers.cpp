@@ -32,10 +32,10 @@ Value attn::nvvm::getPartOfTile(OpBuilder &b, Location loc, Value tile, ArrayRef
   return memref::SubViewOp::create(b, loc, tile, offsets, sizes, strides);
 }
 
-/// Of a pack or gather.
+/// The destination of a pack or gather.
 static OpOperand &getFilled(Operation *fill) { return cast<DestinationStyleOpInterface>(fill).getDpsInitsMutable()[0]; }
 
-/// The pack or gather whose rows the operand has: the last one in front of its op. Null where there is none.
+/// The pack or gather that fills the operand's rows: the last one before its op. Null without one.
 static Operation *findFill(OpOperand &operand) {
   Value buffer = getRoot(operand.get());
   Operation *op = operand.getOwner();
@@ -48,7 +48,7 @@ static Operation *findFill(OpOperand &operand) {
   return op;
 }
 
-/// `view` of what `mapping` has for the buffer that it is a view of.
+/// Clones `view` for the buffer that `mapping` has in place of its own.
 static Value cloneView(RewriterBase &b, Value view, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(view))
     return known;
@@ -74,7 +74,7 @@ LogicalResult attn::nvvm::separateBuffers(RewriterBase &b, ArrayRef<TileUse> use
     if (!isOwner)
       moved.push_back({use, fill});
   }
-  llvm::DenseMap<unsigned, IRMapping> mappings; // of a tile: from buffers of others, and their views, to its own
+  llvm::DenseMap<unsigned, IRMapping> mappings; // per tile: from buffers of others, and their views, to its own
   std::map<std::pair<Operation *, unsigned>, Operation *> fills;
   for (auto [use, fill] : moved) {
     IRMapping &mapping = mappings[use.tile];

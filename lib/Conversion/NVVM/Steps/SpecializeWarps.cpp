@@ -1,15 +1,13 @@
 //===- SpecializeWarps.cpp - attn-specialize-warps ------------------------===//
 //
-// A producer beside the warps that multiply (FlashAttention-3, Shah et al.,
-// arXiv:2407.08608). One thread of it copies K and V, a box of a tensor map at a time
-// (cp.async.bulk.tensor). Both have several stages, so it is ahead of the products,
-// and no barrier of the whole block stands between them.
+// Adds a producer warpgroup to the warps that multiply (FlashAttention-3, Shah et al., arXiv:2407.08608). One of its
+// threads copies K and V, one box of a tensor map at a time (cp.async.bulk.tensor). Both have several stages, so the
+// copies run ahead of the products without barriers of the whole block.
 //
-// Before: attn-pipeline-copies. After: the same ops, without barriers. Kernels with a
-// producer have a parameter for each tensor map, and their copies of K and V name one
-// and where they begin in its tensor. Each warp waits for stages of K and V and
-// releases them behind their last reader: K of dQ has two. Launches have four more
-// warps, and the maps, which the host encodes.
+// Before: attn-pipeline-copies. After: the same ops, without barriers. Kernels with a producer have a parameter for
+// each tensor map. Their copies of K and V name the map and the coordinates in its tensor. Each warp waits for stages
+// of K and V, and releases them after their last reader: K of dQ has two. Launches have four more warps, and take the
+// maps, which the host encodes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,10 +33,10 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Dimensions of a tensor map at most.
+/// Most dimensions of a tensor map.
 static constexpr int64_t kMaxRank = 5;
 
-/// What `view` is a slice of, with strides of 1, or the same as; null where it is neither.
+/// The source of `view`: a slice with strides of 1, or the same shape; null where it is neither.
 static Value getSource(Value view) {
   if (auto slice = view.getDefiningOp<memref::SubViewOp>())
     return llvm::all_of(slice.getMixedStrides(), [](auto x) { return isConstantIntValue(x, 1); }) ? slice.getSource()
@@ -53,7 +51,7 @@ bool attn::nvvm::readsMemory(Value view) {
   return failed(computation) || llvm::any_of(*computation, isLoad);
 }
 
-/// True where the host can compute `view`, by what it passes to the kernel.
+/// True where the host can compute `view` from the kernel's operands.
 static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
   Block *entry = &kernel.getBody().front();
   FailureOr<SetVector<Operation *>> computation = getComputation(view);
@@ -68,7 +66,7 @@ static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
          });
 }
 
-/// The copy whose token this is, which loops may carry.
+/// The copy that this token, possibly loop-carried, comes from.
 static CopyOp findCopy(Value token) {
   while (token) {
     if (auto argument = dyn_cast<BlockArgument>(token)) {
@@ -89,8 +87,8 @@ namespace {
 /// A copy of K or V.
 struct Source {
   CopyOp copy;
-  SmallVector<Value> views; ///< slices of each other, the innermost one last
-  Value tensor;             ///< one of them, or their source: what the map describes
+  SmallVector<Value> views; ///< nested slices, the innermost one last
+  Value tensor;             ///< one of them, or their source: the map describes it
   SmallVector<int64_t> box;
   friend bool operator==(const Source &x, const Source &y) { return x.tensor == y.tensor && x.box == y.box; }
 };
@@ -101,7 +99,7 @@ public:
       : kernel(kernel), launches(launches), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)),
         b(kernel.getContext()), pointerType(LLVM::LLVMPointerType::get(b.getContext())) {}
 
-  /// Why the kernel can have no producer; empty where it can.
+  /// Why the kernel cannot have a producer; empty where it can.
   StringRef findObstacle(int64_t largestBytes) {
     StringRef obstacle;
     SetVector<Value> tiles = findColumnTiles(kernel);
@@ -143,7 +141,7 @@ public:
       }
       addBox(source, kernel.getArgument(number));
     }
-    // Stages say when a tile may be read, or filled.
+    // Stages say when a tile may be read or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
     createWaits();
     statistics = createStatistics(b, kernel, schedule);
@@ -160,7 +158,7 @@ public:
     }
   }
 
-  /// All threads copy, and each tile has one place.
+  /// All threads copy, and each tile has one stage.
   void runWithout() {
     schedule = schedule.withoutProducer(/*stages=*/1);
     kernel->setAttr(kScheduleAttr, schedule);
@@ -179,8 +177,8 @@ private:
     sources.push_back(source);
   }
 
-  /// A wait is for one copy of a tile, and what reads the tile stands behind it, in its block. Copies ahead of the
-  /// products are so. Where each step copies its own tiles, behind a barrier, it is asked.
+  /// True where each wait is for one copy of a tile, and the tile's readers follow the wait in its block. Copies ahead
+  /// of the products always are so. Where each step copies its own tiles, after a barrier, this is checked.
   bool isCopiedOnce(const SetVector<Value> &columns) {
     bool hasBarriers = kernel.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted();
     auto findWait = [](Source &source) {
@@ -200,8 +198,8 @@ private:
     return !hasBarriers || (llvm::all_of(sources, findWait) && !kernel.walk(readsAwaited).wasInterrupted());
   }
 
-  /// The tensor is the last view that all copies from it share and that the host knows. So rows beyond a slice of the
-  /// caller are 0, as those beyond a tensor are.
+  /// The tensor is the last view that all copies from it share and that the host can compute. So rows beyond a caller's
+  /// slice become 0, like those beyond a tensor.
   StringRef findTensor(Source &source) {
     size_t shared = 0;
     auto isShared = [&](const Source &other) {
@@ -239,7 +237,7 @@ private:
     return {};
   }
 
-  /// The dimension of the tensor that rows are.
+  /// The tensor's dimension of rows.
   unsigned getRowDim(const Source &source, ArrayRef<unsigned> dims) {
     AffineMap map = attn::getMaps(source.copy)[0];
     AffineExpr row = getAffineDimExpr(map.getNumDims() - 2, b.getContext());
@@ -255,7 +253,8 @@ private:
                                          getValueOrCreateConstantIndexOp(b, loc, y));
   }
 
-  /// The dimensions of the tensor, by those of the view. `addOffset` is called for each offset of a slice in between.
+  /// Maps the dimensions of the view to those of the tensor. `addOffset` is called for each offset of a slice in
+  /// between.
   SmallVector<unsigned> followSlices(const Source &source, function_ref<void(unsigned, OpFoldResult)> addOffset) {
     auto dims = llvm::to_vector(llvm::seq<unsigned>(0, cast<MemRefType>(source.tensor.getType()).getRank()));
     ArrayRef<Value> views = source.views;
@@ -287,7 +286,7 @@ private:
     copy.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, copy.getLoc(), begin));
   }
 
-  /// Waits are of a warp, for stages of K and V. The consumers wait together for Q, where they copy it.
+  /// Each warp waits for stages of K and V. Consumers that copy Q wait for it together.
   void createWaits() {
     kernel.walk([](WaitOp wait) {
       SmallVector<Value> tokens, stages;
@@ -310,7 +309,8 @@ private:
     });
   }
 
-  /// A box knows no end in memory, and no lse. Of K alone, whose scores are removed, such rows do no harm.
+  /// A box knows neither the end of a slice in memory nor lse. For K alone, such rows do no harm: their scores are
+  /// removed.
   void clearRows(ProductOp first, Value tile, CopyOp copy, bool hasGradients) {
     bool hasEnd = (hasGradients || first.getContraction() == Contraction::Values) && readsMemory(first.getRhs());
     bool mayBeEmpty = bool(copy.getLse());
@@ -326,7 +326,7 @@ private:
     ClearRowsOp::create(b, loc, tile, getValueOrCreateConstantIndexOp(b, loc, rows), mayBeEmpty ? statistics : Value());
   }
 
-  /// The readers of a stage that `wait` waits for stand in front of the next wait for the tile.
+  /// The readers of a stage that `wait` waits for: those before the next wait for the tile.
   SmallVector<Operation *> findReaders(WaitOp wait, Value tile) {
     SmallVector<Operation *> readers;
     for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
@@ -340,7 +340,7 @@ private:
     return readers;
   }
 
-  /// A stage is cleared in front of its readers, and released behind them.
+  /// Rows of a stage are cleared before its readers; it is released after them.
   void createReleases() {
     bool hasGradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); }).wasInterrupted();
     kernel.walk([&](WaitOp wait) {
@@ -363,7 +363,7 @@ private:
   OpBuilder b;
   LLVM::LLVMPointerType pointerType;
   SmallVector<Source> sources;
-  Value statistics; ///< of the gradients' queries, a tile
+  Value statistics; ///< tile with lse and delta of the gradients' queries
 };
 } // namespace
 

@@ -1,9 +1,8 @@
 //===- SplitRoles.cpp - attn-split-roles ----------------------------------===//
 //
-// Before: kernels with a producer (attn-specialize-warps), whose ops are those of all
-// warps. After: attn.warp_roles, with a region for each role. Both have the loops and
-// branches of the kernel. The producer has the copies of K and V in them, the consumers
-// have the other ops.
+// Before: kernels with a producer (attn-specialize-warps), whose ops are those of all warps. After: attn.warp_roles,
+// with a region for each role. Both regions have the loops and branches of the kernel. The producer's has the copies of
+// K and V, the consumers' has the other ops.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,8 +24,8 @@ using namespace attn;
 using namespace attn::nvvm;
 
 namespace {
-/// The program of one role, at the position of the builder. Stages stand in the place of tokens, and tiles in registers
-/// are of the consumers.
+/// Builds the program of one role at the builder's position. Stages replace tokens, and only consumers have tiles in
+/// registers.
 class RoleProgram {
 public:
   RoleProgram(OpBuilder &b, bool isProducer) : b(b), isProducer(isProducer) {}
@@ -72,7 +71,7 @@ private:
     mapping.map(llvm::to_vector(llvm::make_filter_range(from, [&](Value value) { return has(value.getType()); })), to);
   }
 
-  /// The ops of `from`, with what they yield.
+  /// Clones the ops of `from`, including its yield.
   void fill(Block &to, Block &from) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&to);
@@ -113,7 +112,7 @@ private:
 };
 } // namespace
 
-/// Positions and tiles that are of the other role.
+/// Erases positions and tiles of the other role.
 static void eraseUnused(Region &role) {
   role.walk<WalkOrder::PostOrder, mlir::ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))
@@ -123,9 +122,9 @@ static void eraseUnused(Region &role) {
 
 static void splitRoles(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
-  // The loop over tiles, or the first op of the only one.
+  // The loop over tiles, or the first op of a single tile.
   auto first = llvm::find_if(body, [](Operation &op) {
-    if (isa<PassTurnOp, TakeTicketOp>(op)) // of all threads
+    if (isa<PassTurnOp, TakeTicketOp>(op)) // executed by all threads
       return false;
     auto isOfTile = [](Operation *inner) {
       return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();

@@ -1,4 +1,4 @@
-//===- Statistics.cpp - lse and delta beside a producer -------------------===//
+//===- Statistics.cpp - lse and delta in kernels with a producer ----------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Clones, at the builder's position, what computes `value` inside of `step`.
+/// Clones the computation of `value` inside of `step` to the builder's position.
 static void cloneInFrontOf(OpBuilder &b, Operation *step, Value value, IRMapping &mapping) {
   Operation *op = value ? value.getDefiningOp() : nullptr;
   if (!op || mapping.contains(value) || !step->isAncestor(op))
@@ -21,7 +21,7 @@ static void cloneInFrontOf(OpBuilder &b, Operation *step, Value value, IRMapping
   b.clone(*op, mapping);
 }
 
-/// What copies the rows of the block that `op` has the scores of.
+/// The copy of the block's rows that the scores of `op` are computed from.
 static CopyOp findCopyOfRows(gpu::GPUFuncOp kernel, ScoreGradientsOp op) {
   auto product = op.getScores().getDefiningOp<ProductOp>();
   CopyOp found;

@@ -1,4 +1,4 @@
-//===- Statistics.h - lse and delta beside a producer -----------*- C++ -*-===//
+//===- Statistics.h - lse and delta in kernels with a producer --*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 
 namespace attn::nvvm {
 
-/// Lets the gradients of `kernel` read lse, log_sum and delta in shared memory: those of the block's rows are copied
-/// once, those of columns by the producer in each step. The tile; null where there are no gradients.
+/// Makes the gradients of `kernel` read lse, log_sum and delta from shared memory. Those of the block's rows are copied
+/// once, those of columns by the producer in each step. Returns the tile; null without gradients.
 mlir::Value createStatistics(mlir::OpBuilder &b, mlir::gpu::GPUFuncOp kernel, BlockAttr schedule);
 
 } // namespace attn::nvvm

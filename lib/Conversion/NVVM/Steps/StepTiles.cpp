@@ -77,21 +77,21 @@ void StepTiles::replaceFills(Value memref, Value tile) {
     auto pack = dyn_cast<PackOp>(user);
     bool isGather = isa<GatherPagesOp>(user);
     b.setInsertionPoint(user);
-    // Whoever reads what the tile held has to be done. Q is the first of all.
+    // All reads of the tile's previous contents have to be done. Q is the first tile to be filled.
     if (isGather || (pack && tile != query))
       gpu::BarrierOp::create(b, user->getLoc());
     if (isGather)
       fills.push_back(user);
     if (!pack)
       continue;
-    // Rows beyond those of the input become 0, to the end of the tile.
+    // Rows beyond those of the input become 0, up to the end of the tile.
     fills.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, /*lse=*/Value(), /*first=*/Value(),
                                    pack.getMapsAttr()));
     b.eraseOp(pack);
   }
 }
 
-/// (batch…, row, column) -> (0, …, row, column), the last two at `row` and behind it of `numDims`.
+/// (batch…, row, column) -> (0, …, row, column): the last two are dimensions `at` of `numDims`.
 static AffineMap getTileMap(OpBuilder &b, unsigned numBatch, unsigned numDims,
                             std::optional<std::pair<unsigned, unsigned>> at = {}) {
   SmallVector<AffineExpr> results(numBatch, b.getAffineConstantExpr(0));
@@ -128,7 +128,7 @@ void StepTiles::readTile(ProductOp product, Value tile) {
   product.setMapsAttr(b.getAffineMapArrayAttr(maps));
 }
 
-/// Of K or V in global memory.
+/// The map of K or V in global memory.
 AffineMap StepTiles::getMap(ProductOp product) const {
   return operandMaps.contains(product) ? operandMaps.lookup(product) : getMaps(product)[1];
 }

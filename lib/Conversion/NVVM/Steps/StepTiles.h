@@ -23,26 +23,26 @@ public:
       : keyTile(kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getKeyTile()), b(rewriter), kernel(kernel) {}
 
   mlir::LogicalResult findSteps();
-  /// The tile of Q of all steps. It is copied where it was packed.
+  /// Creates the tile of Q of all steps, copied where Q was packed.
   mlir::LogicalResult createQueryTile();
-  /// So many tiles of K and of V.
+  /// Creates `numStages` tiles of K and of V.
   void createKeyTiles(int64_t numStages);
-  /// Where K and V were packed or gathered into buffers, the tiles take their place. Steps may share a buffer.
+  /// Replaces the buffers into which K and V were packed or gathered by the tiles. Steps may share a buffer.
   void moveBuffers();
-  /// The product reads its tile; where its keys were is remembered.
+  /// Makes the product read its tile, and records the map of its keys in memory.
   void readTile(ProductOp product, mlir::Value tile);
-  /// Starts the copy of K or V of `product` to its tile; the product then reads that.
+  /// Starts the copy of K or V of `product` to its tile, which the product then reads.
   mlir::Value copyRows(ProductOp product, mlir::Value view, mlir::Value tile);
-  /// Of attn.copy, for K or V of `product`.
+  /// The maps of attn.copy for K or V of `product`.
   mlir::ArrayAttr getCopyMaps(ProductOp product) const;
-  /// The dimension of the memref of K or V that keys are; nothing where it has none.
+  /// The key dimension of the memref of K or V; nothing where it has none.
   std::optional<unsigned> getKeyDim(ProductOp product) const;
 
   llvm::SmallVector<Step> steps;
-  mlir::Value query, key, value; ///< tiles; those of K and V with a dimension of stages in front, where they have some
+  mlir::Value query, key, value; ///< tiles; those of K and V with a leading stage dimension if they have several stages
   int64_t keyTile, stages = 1;
-  mlir::Value queryToken;                     ///< of the copy of Q, which is one
-  llvm::SmallVector<mlir::Operation *> fills; ///< of the tiles by packs and gathers, which no step has yet
+  mlir::Value queryToken;                     ///< of the only copy of Q
+  llvm::SmallVector<mlir::Operation *> fills; ///< packs and gathers into the tiles that no step has yet
 
 private:
   void moveBuffer(mlir::Value buffer, mlir::Value tile);

@@ -1,7 +1,7 @@
-//===- TensorMaps.cpp - maps that the host encodes for a producer ---------===//
+//===- TensorMaps.cpp - tensor maps that the host encodes for a producer --===//
 //
-// A tensor map says where a tensor is, its sizes and its strides. The tensor is a view
-// in the kernel; the host has the same one, from the arguments of the launch.
+// A tensor map has the address, sizes and strides of a tensor. The tensor is a view in the kernel; the host rebuilds it
+// from the arguments of the launch.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -72,12 +72,12 @@ OpFoldResult TensorMapEncoder::toBytes(OpFoldResult elements) {
   return arith::MulIOp::create(b, loc, cast<Value>(elements), bytes).getResult();
 }
 
-/// The same view on the host, from what it passes to the kernel.
+/// The same view on the host, built from the kernel's operands.
 memref::ExtractStridedMetadataOp TensorMapEncoder::cloneToHost(Value tensor) {
   IRMapping mapping;
   for (auto [argument, operand] : llvm::zip(kernel.getArguments(), launch.getKernelOperands()))
     mapping.map(argument, operand);
-  FailureOr<SetVector<Operation *>> computation = getComputation(tensor); // attn-specialize-warps has found it
+  FailureOr<SetVector<Operation *>> computation = getComputation(tensor); // attn-specialize-warps has checked it
   for (Operation *op : *computation)
     clones.push_back(b.clone(*op, mapping));
   auto facts = memref::ExtractStridedMetadataOp::create(b, loc, mapping.lookup(tensor));
@@ -85,7 +85,7 @@ memref::ExtractStridedMetadataOp TensorMapEncoder::cloneToHost(Value tensor) {
   return facts;
 }
 
-/// The map, on the host's stack. attn-lower-launches returns where the call fails.
+/// The map, on the host's stack. attn-lower-launches inserts the return on failure.
 Value TensorMapEncoder::encode(Value tensor, ArrayRef<int64_t> box) {
   memref::ExtractStridedMetadataOp facts = cloneToHost(tensor);
   SmallVector<OpFoldResult> strides;
@@ -103,7 +103,7 @@ Value TensorMapEncoder::encode(Value tensor, ArrayRef<int64_t> box) {
   LLVM::CallOp::create(b, loc, declareEncode(),
                        ValueRange{map, address, type, rank, createArray(facts.getConstifiedMixedSizes()),
                                   createArray(strides), createArray(lengths)});
-  // Of a static type nothing has to be computed.
+  // A static type needs no computation.
   for (Operation *op : llvm::reverse(clones))
     if (op->use_empty())
       op->erase();

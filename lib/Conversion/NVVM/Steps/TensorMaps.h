@@ -1,4 +1,4 @@
-//===- TensorMaps.h - maps that the host encodes for a producer -*- C++ -*-===//
+//===- TensorMaps.h - tensor maps that the host encodes for a producer -*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,23 +12,23 @@
 
 namespace attn::nvvm {
 
-/// Bytes of an element of a tensor map.
+/// Bytes of an element in a tensor map.
 constexpr int64_t kElementBytes = 2;
 
-/// What `value` is computed from, in their order; nothing where that has control flow.
+/// The ops that compute `value`, in order; failure if they contain control flow.
 mlir::FailureOr<llvm::SetVector<mlir::Operation *>> getComputation(mlir::Value value);
-/// The kernel's parameter that the struct of a memref begins with; null where there is none.
+/// The kernel's pointer parameter of a memref descriptor; null where there is none.
 mlir::BlockArgument findPointer(mlir::Value tensor);
 
-/// Lets the host encode maps in front of a launch, on its own stack.
+/// Encodes tensor maps on the host before a launch, on its stack.
 class TensorMapEncoder {
 public:
   TensorMapEncoder(mlir::OpBuilder &b, mlir::gpu::GPUFuncOp kernel, mlir::gpu::LaunchFuncOp launch)
       : b(b), kernel(kernel), launch(launch), loc(launch.getLoc()),
         pointerType(mlir::LLVM::LLVMPointerType::get(b.getContext())) {}
 
-  /// The map of `tensor`, a view of the kernel that the host can compute, for copies of `box`. attn-lower-launches
-  /// returns where the call fails.
+  /// The map of `tensor`, a view in the kernel that the host can compute, for copies of `box`. attn-lower-launches
+  /// inserts the return on failure.
   mlir::Value encode(mlir::Value tensor, llvm::ArrayRef<int64_t> box);
 
 private:

@@ -1,10 +1,9 @@
 //===- TilesToRegisters.cpp - attn-tiles-to-registers ---------------------===//
 //
-// Before: kernels whose scores, weights, states and sums are buffers that
-// bufferization made. After: they are tensors with the encoding #attn.registers,
-// which loops and branches carry. It is the promotion of stack slots to values
-// (mem2reg) for control flow that is structured: what an op writes to a buffer is
-// its result, and a loop or a branch yields the buffers that are written in it.
+// Before: kernels whose scores, weights, states and sums are buffers from bufferisation. After: they are tensors with
+// the encoding #attn.registers, which loops and branches carry. It promotes stack slots to values (mem2reg) for
+// structured control flow: an op returns the buffer that it writes, and a loop or branch yields the buffers written in
+// it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +24,7 @@ using namespace attn::nvvm;
 
 static bool isTileOp(Operation *op) { return isStructuredOp(op) || isa<linalg::FillOp>(op); }
 
-/// True where ops read and write all of `buffer`, or read a part of it.
+/// True where ops read and write all of `buffer`, or read a slice of it.
 static bool isUsedAsTile(Value buffer) {
   return llvm::all_of(buffer.getUsers(), [](Operation *user) {
     auto slice = dyn_cast<memref::SubViewOp>(user);
@@ -36,7 +35,7 @@ static bool isUsedAsTile(Value buffer) {
   });
 }
 
-/// `op` on tiles: with other operands, and with results. Its regions move.
+/// Rebuilds `op` on tiles with other operands and with results. Its regions move.
 static Operation *rebuild(OpBuilder &b, Operation *op, ValueRange operands, TypeRange results) {
   Operation *rebuilt =
       b.insert(Operation::create(op->getLoc(), op->getName(), results, operands, op->getDiscardableAttrDictionary(),
@@ -47,7 +46,7 @@ static Operation *rebuild(OpBuilder &b, Operation *op, ValueRange operands, Type
 }
 
 namespace {
-/// A state that goes to memory when its block has ended.
+/// A state that is stored to memory at the end of its block.
 struct StoredState {
   Block *block;
   Location loc;
@@ -72,7 +71,7 @@ public:
       storedStates.push_back({op->getBlock(), op.getLoc(), outputs, attn::getMaps(op)});
     });
     promote(kernel.getBody().front());
-    // Readers of a part first.
+    // Readers of a slice first.
     for (Value tile : tiles)
       for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
         if (isa<memref::SubViewOp>(user) && user->use_empty())
@@ -109,7 +108,7 @@ private:
       promoteTileOp(op);
   }
 
-  /// What a tile holds before it is written.
+  /// The value of a tile before it is written.
   void define(Value tile, ValueRange dynamicSizes) {
     b.setInsertionPointAfterValue(tile);
     auto type = cast<MemRefType>(tile.getType());
@@ -139,7 +138,7 @@ private:
     b.eraseOp(&op);
   }
 
-  /// The value of a tile, or of a part of one; other operands as they are.
+  /// The value of a tile or of a slice of one; other operands unchanged.
   Value read(Value operand) {
     if (Value value = values.lookup(operand))
       return value;
@@ -159,7 +158,7 @@ private:
       values[tile] = value;
   }
 
-  /// The tiles that `op` writes and that are older than it.
+  /// The tiles defined before `op` that it writes.
   SmallVector<Value> findWritten(Operation *op) {
     SmallVector<Value> written;
     for (Value tile : tiles) {
@@ -215,7 +214,7 @@ private:
   IRRewriter &b;
   gpu::GPUFuncOp kernel;
   llvm::SetVector<Value> tiles;        ///< as buffers
-  llvm::DenseMap<Value, Value> values; ///< of the tiles, where the walk is
+  llvm::DenseMap<Value, Value> values; ///< of the tiles, at the current point of the walk
   SmallVector<StoredState, 0> storedStates;
 };
 

@@ -25,7 +25,7 @@ KernelTiles::KernelTiles(gpu::GPUFuncOp kernel) {
 SetVector<Value> attn::nvvm::findColumnTiles(gpu::GPUFuncOp kernel) {
   SetVector<Value> tiles;
   kernel.walk([&](ProductOp product) { tiles.insert(getRoot(product.getRhs())); });
-  // dQ is the product of rows.
+  // A tile of rows may be a right operand too: dQ = dS K, where keys are rows.
   kernel.walk([&](ProductOp product) {
     if (product.getContraction() == Contraction::Scores)
       tiles.remove(getRoot(product.getLhs()));

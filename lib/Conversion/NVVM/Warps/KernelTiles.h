@@ -11,16 +11,16 @@
 
 namespace attn::nvvm {
 
-/// The tiles of a kernel, behind attn-pipeline-copies: its products say which is which.
+/// The tiles of a kernel after attn-pipeline-copies, told apart by its products.
 struct KernelTiles {
   explicit KernelTiles(mlir::gpu::GPUFuncOp kernel);
-  /// Where they lie, in the order in which they are listed here.
+  /// The layout of the tiles, in the order in which they are listed here.
   BlockLayout getLayout(BlockAttr schedule) const;
 
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
-  llvm::SmallVector<mlir::Value> columns, rows;       ///< of gradients
-  mlir::Value statistics, exchange;                   ///< of gradients; null where there are none
-  ProductOp misfit; ///< has other head sizes than those in front of it; null where there is none
+  llvm::SmallVector<mlir::Value> columns, rows;       ///< for gradients
+  mlir::Value statistics, exchange;                   ///< for gradients; null where there are none
+  ProductOp misfit; ///< the first product with head sizes other than those before it; null without one
 
 private:
   void findTiles(mlir::gpu::GPUFuncOp kernel);
@@ -29,7 +29,7 @@ private:
   int64_t d = 0, dv = 0, elementBytes = 0;
 };
 
-/// The tiles of columns, of which a block multiplies its rows with one after the other.
+/// The tiles of columns, which a block multiplies with its rows one after the other.
 llvm::SetVector<mlir::Value> findColumnTiles(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace attn::nvvm

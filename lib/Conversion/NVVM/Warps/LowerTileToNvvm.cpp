@@ -1,8 +1,7 @@
 //===- LowerTileToNvvm.cpp - attn-lower-tile-to-nvvm ----------------------===//
 //
-// Before: kernels whose blocks have tile-sized attn ops on memrefs. After: the
-// code of one thread, in shared memory and registers; no attn op is left. One
-// file a kind of op; this one finds where the tiles are, and walks.
+// Before: kernels whose blocks have tile-sized attn ops on memrefs. After: the code of one thread, in shared memory and
+// registers; no attn op is left. Each kind of op has a file; this one lays out the tiles and walks the kernel.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +31,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Running states of ranges of keys in straight code: loads of one start before the last one is merged.
+/// Unroll factor for merging running states of key splits: one iteration's loads are issued before the previous merge
+/// is done.
 static constexpr int32_t kMergesAtOnce = 4;
 
 Value attn::nvvm::getRoot(Value memref) {
@@ -49,7 +49,7 @@ std::optional<SharedTile> KernelLowering::findTile(Value memref) {
   if (found == tiles.end())
     return std::nullopt;
   SharedTile tile = found->second;
-  // A view without the dimension of stages is one of them.
+  // A view that drops the stage dimension selects one stage.
   while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
     auto slice = dyn_cast<memref::SubViewOp>(*view);
     if (slice && slice.getSourceType().getRank() > slice.getType().getRank())
@@ -60,7 +60,7 @@ std::optional<SharedTile> KernelLowering::findTile(Value memref) {
   return tile;
 }
 
-/// Chunks of a row up to which the descriptors of a block's rows stay in registers.
+/// Most chunks of a row for which the descriptors of a block's rows stay in registers.
 static constexpr int64_t kMaxHeldChunks = 8;
 
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
@@ -73,7 +73,7 @@ LogicalResult KernelLowering::placeTiles() {
   for (auto [roots, placed] : {std::pair(found.columns, layout.columns), std::pair(found.rows, layout.rows)})
     for (auto [root, tile] : llvm::zip_equal(roots, placed))
       tiles[root] = {tile.layout, tile.offset};
-  // Loops over columns multiply with the same rows.
+  // Loops over columns read the same rows again.
   for (Value root : found.rows)
     tiles[root].isAddressedAgain = tiles[root].layout.chunks > kMaxHeldChunks;
   if (found.statistics)
@@ -115,7 +115,7 @@ LogicalResult KernelLowering::lowerTileOp(Operation *op) {
       .Case<ExchangeOp>([&](auto op) { return lowerExchange(op); })
       .Case<AddRowsOp>([&](auto op) { return lowerAddRows(op); })
       .Case<TakeTurnOp>([&](auto op) {
-        // A product computes where its tiles are in front of its turn.
+        // A product computes its tile addresses before its turn.
         return isa_and_present<ProductOp>(op->getNextNode()) ? success() : lowerTakeTurn();
       })
       .Case<PassTurnOp>([&](auto op) { return lowerPassTurn(op); })
@@ -175,7 +175,7 @@ LogicalResult KernelLowering::run() {
   if (failed(loopOfRoles))
     return failure();
   tileLoop = *loopOfRoles;
-  // A step is a long program already. States to merge come several at a time.
+  // The code of a step is long already, so its loop stays rolled. Merges of states are unrolled by a few.
   kernel.walk([](scf::ForOp loop) {
     if (loop.getOps<MergeStatesOp>().empty())
       keepRolled(loop);
@@ -187,7 +187,7 @@ LogicalResult KernelLowering::run() {
   eraseTiles();
   for (Operation *op : llvm::reverse(loweredOps))
     rewriter.eraseOp(op);
-  // What is left of the tiles' buffers.
+  // Erases the remaining buffers of tiles.
   SmallVector<Operation *> views;
   kernel.walk<WalkOrder::PostOrder>([&](Operation *op) {
     if (isBuffer(op) || isa<ViewLikeOpInterface>(op))
@@ -200,8 +200,8 @@ LogicalResult KernelLowering::run() {
   return success();
 }
 
-/// A kernel takes scalars alone, so that nothing is left for a conversion of its signature. (Upstream's pass from gpu
-/// to nvvm would turn the functions of regions into calls of libdevice, which may not be there.)
+/// A kernel takes only scalars, so its signature needs no conversion. (Upstream's pass from gpu to nvvm would turn math
+/// functions of regions into libdevice calls, and libdevice may be missing.)
 void KernelLowering::becomeFunction() {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(kernel);
@@ -211,13 +211,13 @@ void KernelLowering::becomeFunction() {
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
-  // ptxas ignores setmaxnreg where it does not know how many blocks a multiprocessor has.
+  // ptxas ignores setmaxnreg unless it knows the number of blocks per multiprocessor.
   if (!rings.empty()) {
     const RoleRegisters *registers = findRoleRegisters(kernel->getAttrOfType<BlockAttr>(kScheduleAttr));
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       rewriter.getI32IntegerAttr(registers ? registers->blocks : 1));
   }
-  // Parameters by value are tensor maps, which stay where they are.
+  // Parameters by value are tensor maps; they stay in parameter memory.
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
     if (kernel.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName())) {
       FunctionOpInterface(function).setArgAttrs(i, FunctionOpInterface(kernel).getArgAttrs(i));
@@ -232,7 +232,7 @@ void KernelLowering::becomeFunction() {
 }
 
 LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
-  // Each thread looks at some of the scores; barriers with a reduction tell all of them what was found.
+  // Each thread tests some of the scores; barriers with a reduction give all threads the result.
   OpBuilder &b = wb.b;
   int64_t queries = op.getQueryTile(), keyTile = wb.keyTile;
   Value rows = wb.fromIndex(op.getRows()), keys = wb.fromIndex(op.getKeys());
@@ -274,8 +274,8 @@ LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
   return success();
 }
 
-/// Functions of regions by upstream's approximations, which are of f32: libdevice may not be there. What is left must
-/// be instructions; LLVM ends the process at others.
+/// Expands math functions of regions by upstream's approximations in f32, as libdevice may be missing. All others must
+/// be instructions; LLVM aborts on the rest.
 static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &info) {
   RewritePatternSet patterns(module.getContext());
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef) { return true; });
@@ -297,7 +297,7 @@ static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &i
   return failure(result.wasInterrupted());
 }
 
-/// LLVM has no code for wider numbers, and ends the process at their products; narrower floats it does not know.
+/// LLVM has no code for products of wider types and aborts on them; it does not know narrower floats.
 static LogicalResult checkNumbers(gpu::GPUModuleOp module, const TargetInfo &info) {
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
     if (!isOfDialect<arith::ArithDialect, math::MathDialect>(op) || isa<arith::BitcastOp, arith::ConstantOp>(op))
@@ -327,7 +327,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
     IRRewriter rewriter(&getContext());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUFuncOp>())) {
       if (!kernel->hasAttr(kScheduleAttr))
-        continue; // none of ours
+        continue; // not our kernels
       if (failed(KernelLowering(rewriter, kernel).run()))
         return signalPassFailure();
     }

@@ -1,8 +1,7 @@
 //===- MmaProducts.cpp - products of 16-bit fragments ---------------------===//
 //
-// m16n8k16: A is 16 rows of Q or P, B eight keys, or eight columns of V. Q and K
-// lie with the depth (D) along their rows and are read as they are; V has the
-// depth (keys) across its rows and is read transposed.
+// m16n8k16: A is 16 rows of Q or P, B is 8 keys or 8 columns of V. Q and K are stored with the depth (D) along their
+// rows and are read as they are. V has the depth (keys) across its rows and is read transposed.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -70,7 +69,7 @@ private:
     llvm::copy(next, acc.begin());
   }
 
-  /// Two accumulators m16n8 next to each other as one A operand m16k16: element pairs become registers.
+  /// Two adjacent m16n8 accumulators form one m16k16 A operand: pairs of elements are packed into registers.
   Values packWeights(ArrayRef<Value> blocks) {
     Values registers;
     for (int64_t i = 0; i < 4; ++i)

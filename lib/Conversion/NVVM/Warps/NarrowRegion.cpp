@@ -1,11 +1,9 @@
 //===- NarrowRegion.cpp - predicates over positions in 32 bits ------------===//
 //
-// A position is an index, 64 bits, of which a thread would keep one for each of
-// its rows, and compare one for each of its scores. Predicates that only add a
-// few positions and compare them do so in 32 bits: positions are below 2^28
-// (attn-select-schedule refuses longer dimensions), and whatever else they add, an offset or
-// a length, is clamped to +-2^29 once, which no comparison of positions notices. Larger
-// constants stay in 64 bits.
+// A position is an index of 64 bits. A thread would keep one for each of its rows, and compare one for each of its
+// scores. Predicates that only add a few positions and compare them use 32 bits instead. Positions are below 2^28
+// (attn-select-schedule rejects longer dimensions). Other terms, such as an offset or a length, are clamped to +-2^29
+// once, which changes no comparison of positions. Predicates with larger constants stay in 64 bits.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,10 +16,10 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Sums of so many values below 2^29 stay below 2^31.
+/// A sum of at most this many values below 2^29 stays below 2^31.
 static constexpr int64_t kMaxTerms = 3;
 static constexpr int64_t kLargest = int64_t(1) << 29;
-/// Constants of more are not clamped, as j + c < c + 3 would notice: such a predicate stays in 64 bits.
+/// Larger constants cannot be clamped: j + c < c + 3 would change. Such a predicate stays in 64 bits.
 static constexpr int64_t kLargestConstant = int64_t(1) << 28;
 
 namespace {
@@ -30,7 +28,7 @@ public:
   Narrowing(WarpBuilder &wb, Region &region, function_ref<Value(IndexOp)> resolve)
       : wb(wb), region(region), resolve(resolve) {}
 
-  /// True where every op is one that is known to be the same in 32 bits.
+  /// True where every op gives the same result in 32 bits.
   bool isPossible() {
     for (Operation &op : region.front().without_terminator()) {
       if (op.getNumRegions() > 0 || op.getNumResults() != 1)
@@ -86,7 +84,7 @@ private:
     return wb.b.create(state)->getResult(0);
   }
 
-  /// A value of the region, or one from outside of it: clamped, and only then narrow.
+  /// A value of the region, or one from outside of it, clamped before it is narrowed.
   Value get(Value value) {
     if (Value known = values.lookup(value))
       return known;
@@ -111,7 +109,7 @@ private:
 
 Value attn::nvvm::evaluateRegion(WarpBuilder &wb, Region &region, ValueRange arguments,
                                  function_ref<Value(IndexOp)> resolve) {
-  // A tile has one batch index and one head of K; attn-tile added the offsets.
+  // A tile has one batch index and one head of K; attn-tile has added the offsets.
   auto resolveOrZero = [&](IndexOp op) {
     Value position = resolve(op);
     return position ? position : wb.constant(0);

@@ -1,15 +1,13 @@
-//===- Order.cpp - sums of several blocks, in a fixed order ---------------===//
+//===- Order.cpp - sums over blocks in a fixed order ----------------------===//
 //
-// attn.take_ticket, attn.await_order and attn.pass_order: who adds when; and
-// attn.exchange and attn.add_rows: what a block adds (PTX ISA, "Memory Consistency
-// Model"). A block's turn goes from warp to warp of different blocks:
+// attn.take_ticket, attn.await_order and attn.pass_order define when a block adds; attn.exchange and attn.add_rows what
+// it adds (PTX ISA, "Memory Consistency Model"). A turn passes between warps of different blocks:
 //
 //   consumers add, arrive at empty | producer waits for empty, adds 1 to the count
 //   (release) | producer of the next block reads the count (acquire), arrives at
 //   full | its consumers wait for full, and add
 //
-// The producer reads the count while the consumers multiply, and passes a turn on
-// when it asks for the next one.
+// The producer reads the count while the consumers multiply. It passes a turn on when it requests the next one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,26 +19,26 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Warps, and rows, of a wgmma.
+/// Warps and rows of a wgmma.
 static constexpr int64_t kGroupWarps = 4, kGroupRows = 64;
 
 static Value isZero(WarpBuilder &wb, Value number) {
   return arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, number, wb.constant(0));
 }
 
-/// Of the count at `place`.
+/// The address of the count at `place`.
 static Value getAddress(WarpBuilder &wb, Value turns, Value place) {
   GlobalView view(wb, turns, wb.b.getMultiDimIdentityMap(1));
-  // A producer has few registers, and its loop would keep the address.
+  // A producer has few registers; its loop would keep the address in some.
   return view.getAddress(wb, wb.hide(view.getOffset(wb, {{0u, wb.fromIndex(place)}})));
 }
 
-/// By one thread, that has seen what the others of its block have added.
+/// Run by one thread, after it has observed what the other threads of its block have added.
 static void countTurn(WarpBuilder &wb, Value address) {
   wb.assemble("fence.acq_rel.gpu; red.release.gpu.global.add.u32 [$0], 1;", "l,~{memory}", {address});
 }
 
-/// By one thread, which then has seen what other blocks have added.
+/// Run by one thread, which then observes what other blocks have added.
 static void awaitCount(WarpBuilder &wb, Value address, Value turn) {
   wb.assemble("{ .reg .pred p; .reg .b32 r; W: ld.acquire.gpu.global.b32 r, [$0]; setp.ne.u32 p, r, $1; @p bra W; }",
               "l,r,~{memory}", {address, turn});
@@ -105,11 +103,11 @@ LogicalResult KernelLowering::lowerExchange(ExchangeOp op) {
   std::optional<SharedTile> tile = findTile(op.getOutput());
   if (!factors || !tile)
     return failure();
-  // From place to place.
+  // Buffers of the exchange alternate.
   Value count = wb.load(wb.b.getI32Type(), exchanges, 4);
   wb.store(wb.add(count, 1), exchanges, 4);
   tile->stage = wb.multiply(wb.remainder(count, BlockLayout::kExchanges), tile->layout.getBytes());
-  // A warp has 16 keys. Matrix m of four has queries 8 (m / 2) and keys 8 (m % 2) from the first ones on.
+  // A warp has 16 keys. Of the four matrices, matrix m has the queries from 8 (m / 2) and the keys from 8 (m % 2).
   Value thread = wb.readThread(), lane = wb.remainder(thread, wb.lanes), matrix = wb.divide(lane, 8);
   Value query = wb.add(wb.remainder(lane, 8), wb.multiply(wb.divide(matrix, 2), 8));
   Value chunk = wb.add(wb.multiply(wb.divide(thread, wb.lanes), 2), wb.remainder(matrix, 2));
@@ -140,7 +138,7 @@ LogicalResult KernelLowering::lowerAddRows(AddRowsOp op) {
   GlobalView view(wb, op.getOutput(), map);
   if (!view.isContiguous(columnDim) || view.getRowAlignment(columnDim) < 2 * sizeof(float))
     return op.emitOpError("expected rows of f32 at multiples of 8 bytes");
-  // Of 64 rows, a group has half of the columns; of 128, its own 64.
+  // With 64 rows, a group has half of the columns; with 128 rows, its own 64 rows.
   Value thread = wb.readThread(), lane = wb.remainder(thread, wb.lanes), warp = wb.divide(thread, wb.lanes);
   Value group = wb.divide(warp, kGroupWarps);
   Value row = wb.add(wb.multiply(wb.remainder(warp, kGroupWarps), kFragmentRows), wb.divide(lane, 4));

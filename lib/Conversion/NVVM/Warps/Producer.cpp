@@ -1,14 +1,13 @@
-//===- Producer.cpp - warps that copy, and warps that multiply ------------===//
+//===- Producer.cpp - producer and consumer warps -------------------------===//
 //
-// The roles of a kernel with a producer (attn-split-roles) are two branches: the first
-// warps consume, and one thread of the others produces. K and V have stages s; each
-// has two mbarriers:
+// The roles of a kernel with a producer (attn-split-roles) are two branches: the first warps consume, and one thread of
+// the others produces. K and V have stages s, each with two mbarriers:
 //
 //   full[s]    the producer expects bytes, the copies arrive; consumers wait
 //   empty[s]   each consuming warp arrives when it has multiplied; the producer waits
 //
-// The n-th copy has stage n mod stages, and its phase has parity n / stages mod 2.
-// Each role counts for itself, through all tiles of a block.
+// The n-th copy uses stage n mod stages, and its phase has parity n / stages mod 2. Each role keeps its own count,
+// across all tiles of a block.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +26,7 @@ static constexpr RoleRegisters kRoleRegisters[] = {
     {Instruction::WGMMA, 8, /*blocks=*/1, 40, 232},
     {Instruction::WGMMA, 12, /*blocks=*/1, 32, 160},
 };
-/// Of a multiprocessor, and of a thread at most.
+/// Registers of a multiprocessor, and most registers of a thread.
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255;
 
 const RoleRegisters *attn::nvvm::findRoleRegisters(BlockAttr schedule) {
@@ -80,7 +79,7 @@ void TileRing::initialise(WarpBuilder &wb, int64_t consumers) const {
 
 void TileRing::waitFor(WarpBuilder &wb, bool isEmpty, bool isAhead) const {
   Value parity = wb.remainder(wb.divide(getCount(wb, isAhead), stages), 2);
-  // The phase before the first one counts as complete: all stages are empty at the start.
+  // The phase before the first one counts as complete: all stages start empty.
   if (isEmpty)
     parity = arith::XOrIOp::create(wb.b, wb.loc, parity, wb.constant(1));
   wb.assemble("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra W; }", "r,r,~{memory}",
@@ -88,7 +87,7 @@ void TileRing::waitFor(WarpBuilder &wb, bool isEmpty, bool isAhead) const {
 }
 
 void TileRing::release(WarpBuilder &wb) const {
-  // One lane speaks for all of them: a warp executes a wgmma as one.
+  // One lane arrives for its warp: a warp executes a wgmma as a unit.
   wb.assemble("{ .reg .pred p; setp.eq.u32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r,~{memory}",
               {getBarrier(wb, /*isEmpty=*/true), wb.lane});
   advance(wb);
@@ -98,7 +97,7 @@ void TileRing::clearRows(WarpBuilder &wb, const SharedTile &stage, Value count,
                          function_ref<Value(Value)> isEmpty) const {
   int64_t chunks = tile.layout.chunks, rows = tile.layout.rows;
   Value any = wb.isLess(count, wb.constant(rows));
-  // The lanes of each warp look at all rows, so the warps agree.
+  // The lanes of each warp test all rows, so all warps agree.
   for (int64_t first = 0; isEmpty && first < rows; first += wb.lanes)
     any = arith::OrIOp::create(wb.b, wb.loc, any, isEmpty(wb.add(wb.lane, first)));
   wb.when(isEmpty ? wb.anyOfWarp(any) : any, [&] {
@@ -142,7 +141,7 @@ void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin, bool i
     text += "}], [$" + std::to_string(rank + 2) + "];";
     for (int64_t panel = 0; panel * tile.layout.getPanelBytes() < tile.layout.getBytes(); ++panel) {
       Values operands{wb.add(first, panel * tile.layout.getPanelBytes()), map};
-      // The innermost dimension is the first one.
+      // The innermost dimension comes first.
       operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / 2));
       llvm::append_range(operands, llvm::reverse(begin.drop_back()));
       operands.push_back(full);
@@ -167,7 +166,7 @@ void TileRing::fill(WarpBuilder &wb, function_ref<void(const SharedTile &, Value
 // Turns
 //===----------------------------------------------------------------------===//
 
-// The barrier of a turn counts the threads that wait for it and those that give it, as many.
+// The barrier of a turn counts the threads that wait for it and the same number of threads that signal it.
 
 LogicalResult KernelLowering::lowerTakeTurn() {
   int64_t warps = wb.instruction.warps;
@@ -232,7 +231,7 @@ LogicalResult KernelLowering::lowerRelease(ReleaseOp op) {
   const TileRing *ring = findRing(op.getTile());
   if (!ring)
     return op.emitOpError("expected a tile that a producer fills; run attn-specialize-warps");
-  // Statistics are read by each lane.
+  // Each lane reads the statistics.
   if (getElementTypeOrSelf(op.getTile().getType()).isF32())
     wb.syncWarp();
   ring->release(wb);
@@ -248,7 +247,7 @@ LogicalResult KernelLowering::copyByProducer(CopyOp op) {
   Value any;
   if (op.getFirst())
     any = wb.isLess(wb.fromIndex(op.getFirst()), GlobalView(wb, op.getInput(), map).getSize(wb, map.getNumDims() - 2));
-  // Beside statistics, a warp has the producer's role.
+  // With statistics, a whole warp has the producer's role.
   bool isWarp = llvm::any_of(rings, [](auto &each) { return getElementTypeOrSelf(each.first.getType()).isF32(); });
   wb.when(any, [&] { ring->copyBox(wb, op.getTensorMap(), begin, isWarp); });
   return success();
@@ -258,7 +257,7 @@ static void setRegisters(WarpBuilder &wb, StringRef change, int64_t count) {
   wb.assemble(("setmaxnreg." + change + ".sync.aligned.u32 " + Twine(count) + ";").str(), "~{memory}", {});
 }
 
-/// Addresses and positions of a round are computed in the round: a role has no registers for one of each tensor.
+/// Makes each iteration compute its addresses and positions: a role has no registers to keep them for each tensor.
 static void hideInductionVariables(WarpBuilder &wb, Block &role) {
   role.walk([&](scf::ForOp loop) {
     wb.b.setInsertionPointToStart(loop.getBody());
@@ -275,7 +274,7 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   if (all.empty())
     return scf::ForOp();
   WarpRolesOp op = *all.begin();
-  // Counts are in the entry block, whose variables LLVM takes into registers.
+  // Counts are variables in the entry block, which LLVM promotes to registers.
   wb.b.setInsertionPointToStart(&kernel.getBody().front());
   wb.loc = kernel.getLoc();
   int64_t stages = op.getStages(), barriers = layout.barrierOffset;
@@ -314,7 +313,7 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   wb.b.setInsertionPointToStart(roles.elseBlock());
   if (std::optional<uint64_t> registers = op.getProducerRegisters())
     setRegisters(wb, "dec", *registers);
-  // A thread starts the copies of boxes; statistics take the lanes of its warp.
+  // One thread starts the copies of boxes; statistics need all lanes of its warp.
   bool isWarp = op.getProducer().walk([](CopyStatisticsOp) { return WalkResult::interrupt(); }).wasInterrupted();
   Value copier = isWarp ? isEqual(wb.warp, consumers) : isEqual(wb.thread, wb.threads);
   auto copies = scf::IfOp::create(wb.b, wb.loc, copier, /*withElseRegion=*/false);
@@ -322,7 +321,7 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   splice(copies.thenBlock(), op.getProducer());
   if (order) {
     hideInductionVariables(wb, *copies.thenBlock());
-    // The last turn.
+    // Passes the last turn.
     wb.b.setInsertionPoint(copies.thenBlock()->getTerminator());
     order->ring.waitFor(wb, /*isEmpty=*/true);
     wb.when(isFirstLane(wb), [&] { passTurn(); });

@@ -1,4 +1,4 @@
-//===- Producer.h - kernels with warps that only copy -----------*- C++ -*-===//
+//===- Producer.h - kernels with a producer warpgroup -----------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,33 +12,34 @@
 
 namespace attn::nvvm {
 
-/// Threads that have the producer's role, one of which copies: setmaxnreg is of four warps.
+/// Threads with the producer's role, one of which copies: setmaxnreg applies to four warps.
 constexpr int64_t kProducerThreads = 128;
-/// Barriers of the block: 0 is of all threads, 1 of those that are no producer; those of four warps that multiply
-/// together, eight groups at most; and those by which groups take turns.
+/// Barrier ids of the block: 0 is for all threads, 1 for the consumers. Then come those of each consumer warpgroup (at
+/// most eight), and those by which groups take turns.
 constexpr int64_t kFirstGroupBarrier = 2, kFirstTurnBarrier = 10;
-/// Groups that take turns at most.
+/// Most groups that take turns.
 constexpr int64_t kMaxTurns = 3;
-/// Of a launch: its blocks go through the tiles of the grid, and no more of them start than the device holds at once.
+/// Attribute of a launch whose blocks loop over the tiles of the grid: only as many blocks start as the device can hold
+/// at once.
 constexpr llvm::StringLiteral kPersistentAttr = "attn.persistent";
-/// What encodes a tensor map on the host (attn_cuda.h).
+/// The host function that encodes a tensor map (attn_cuda.h).
 constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
-/// Bytes of a tensor map, and what its address is a multiple of.
+/// Size and alignment of a tensor map in bytes.
 constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 
-/// Registers of a thread of each role, by the warps that consume, where a multiprocessor holds so many blocks.
+/// Registers per thread of each role, by the number of consumer warps and of blocks per multiprocessor.
 struct RoleRegisters {
   Instruction instruction;
   int64_t consumers, blocks, ofProducer, ofConsumer;
 };
-/// Null where each role has what the kernel starts with.
+/// Null where the roles keep the registers that the kernel starts with.
 const RoleRegisters *findRoleRegisters(BlockAttr schedule);
-/// Registers of a thread that multiplies.
+/// Registers per thread of a consumer.
 int64_t getConsumerRegisters(BlockAttr schedule);
 
-/// True where the place or the size of a view depends on what lies in memory.
+/// True where the offset or size of a view depends on memory contents.
 bool readsMemory(mlir::Value view);
-/// True for a kernel whose copies of K and V are those of a producer.
+/// True for a kernel whose copies of K and V are issued by a producer.
 bool hasProducer(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace attn::nvvm

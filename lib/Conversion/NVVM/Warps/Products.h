@@ -11,10 +11,10 @@
 
 namespace attn::nvvm {
 
-/// S = Q K^T and O += P V of one warp, on tiles in shared memory, by one instruction.
+/// S = Q K^T and O += P V of one warp, on tiles in shared memory, for one instruction.
 class Products {
 public:
-  /// What attn.product becomes; the tiles that it does not read may be empty.
+  /// The lowering of attn.product; tiles that it does not read may be empty.
   static std::unique_ptr<Products> create(WarpBuilder &wb, const InstructionInfo &instruction, mlir::FloatType type,
                                           const SharedTile &query, const SharedTile &key, const SharedTile &value);
   virtual ~Products() = default;
@@ -22,13 +22,13 @@ public:
   virtual Values multiplyKeys(int64_t keyBlocks) = 0;
   /// acc += P V for the fragments `weights`, rounded to the type of V.
   virtual void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) = 0;
-  /// Of instructions that are asynchronous: what finishProduct takes. Weights are packed.
+  /// For asynchronous instructions: returns the input of finishProduct. Weights are packed.
   virtual Values startKeys(int64_t) { llvm_unreachable("no asynchronous instruction"); }
   virtual Values startValues(llvm::ArrayRef<mlir::Value>, const TileState &) {
     llvm_unreachable("no asynchronous instruction");
   }
-  /// dS K of a tile that all warps have written: of 64 rows half of the `columns` for each of two groups, of 128 its
-  /// rows.
+  /// dS K on a tile that all warps have written: with 64 rows, each of two groups computes half of the `columns`; with
+  /// 128, its own rows.
   virtual Values startExchanged(int64_t) { llvm_unreachable("no asynchronous instruction"); }
 
 protected:
@@ -46,10 +46,10 @@ std::unique_ptr<Products> createMmaProducts(WarpBuilder &wb, mlir::FloatType typ
 /// m64nNk16 of bf16 or f16, by four warps (WgmmaProducts.cpp).
 std::unique_ptr<Products> createWgmmaProducts(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
                                               const SharedTile &key, const SharedTile &value);
-/// The results of a product of wgmma, once no more than `pending` later ones are on their way.
+/// The results of a wgmma product, once at most `pending` later ones are in flight.
 Values finishProduct(WarpBuilder &wb, llvm::ArrayRef<mlir::Value> acc, int64_t pending);
 void setAcc(WarpBuilder &wb, const TileState &state, llvm::ArrayRef<mlir::Value> acc);
-/// Weights, two by two, as the A operand of wgmma. By asm that stays in front of the fence.
+/// Weights, packed in pairs, as the A operand of wgmma. Uses asm, which stays before the fence.
 Values packWeights(WarpBuilder &wb, llvm::ArrayRef<mlir::Value> weights, mlir::FloatType type);
 /// f32: m16n8k8 of rounded elements, or multiply-adds (SingleProducts.cpp).
 std::unique_ptr<Products> createSingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key,

@@ -1,9 +1,8 @@
 //===- RegisterTiles.cpp - the registers of tiles from op to op -----------===//
 //
-// Scores are values of a thread. A state, sums and rounded weights have registers
-// of their own, which LLVM makes of an array: an op that writes them gives its
-// result the registers of its destination, and loops and branches carry them. So
-// acc is never copied.
+// Scores are values of a thread. A state, sums and rounded weights have registers of their own, which LLVM makes of an
+// array. An op that writes them returns the registers of its destination, and loops and branches carry them. So acc is
+// never copied.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +15,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// True where `op`, which may be in a region of another one, comes in front of `writer` or is in another branch.
+/// True where `op`, possibly nested in a region, precedes `writer` or is in another branch.
 static bool isInFront(Operation *op, Operation *writer) {
   for (Operation *inner = writer; inner; inner = inner->getParentOp())
     if (Operation *found = inner->getBlock()->findAncestorOpInBlock(*op))
@@ -41,7 +40,7 @@ static bool isInPlace(const LoweredTile &tile) {
          std::holds_alternative<PackedWeights>(tile);
 }
 
-/// True where both are in the same registers.
+/// True where both use the same registers.
 static bool isSame(const LoweredTile &x, const LoweredTile &y) {
   if (x.index() != y.index())
     return false;
@@ -72,7 +71,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
   loweredOps.push_back(op);
   if (failed(lowerTileOp(op)))
     return failure();
-  // What an op does not give a value of its own stays in its registers.
+  // A result without a new value keeps the registers of its destination.
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);
   if (!dps)
     return success();
@@ -96,7 +95,7 @@ LogicalResult KernelLowering::lower(Block &block) {
   return success();
 }
 
-/// A loop carries a tile in the registers that it begins with.
+/// A loop carries a tile in the registers of its initial value.
 LogicalResult KernelLowering::lower(scf::ForOp loop) {
   for (auto [init, argument, result] :
        llvm::zip_equal(loop.getInitArgsMutable(), loop.getRegionIterArgs(), loop.getResults())) {

@@ -11,8 +11,8 @@
 
 namespace attn::nvvm {
 
-/// The registers of a state are written in place: nobody may read the value of `use` behind its op, which is in no loop
-/// but those around the value.
+/// The registers of a state are written in place. Verifies that nothing reads the value of `use` after its op, and that
+/// the op is in no loop that the value is not in.
 mlir::LogicalResult verifyLastUse(mlir::OpOperand &use);
 
 } // namespace attn::nvvm

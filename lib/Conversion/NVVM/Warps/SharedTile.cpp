@@ -1,8 +1,7 @@
 //===- SharedTile.cpp - tiles in shared memory ----------------------------===//
 //
-// Rows go there 16 bytes a thread with cp.async, swizzled as BlockLayout.h says,
-// and come back as fragments with ldmatrix. Rows of another type, at other
-// multiples of bytes, or with elements apart, are loaded and stored.
+// Each thread copies 16 bytes of a row to shared memory with cp.async, swizzled as in BlockLayout.h; ldmatrix reads
+// them as fragments. Rows of another type, alignment or stride of elements are loaded and stored.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +16,14 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// The swizzle of a row whose block of eight rows does not matter.
+/// The swizzle of a row; a multiple of eight rows does not change it.
 static Value getSwizzle(WarpBuilder &wb, const SharedTileLayout &layout, Value row) {
   return wb.remainder(wb.divide(row, layout.getSwizzleRows()), layout.period);
 }
 
 static Value exclusiveOr(WarpBuilder &wb, Value x, Value y) { return wb.b.createOrFold<arith::XOrIOp>(wb.loc, x, y); }
 
-/// Offsets that all threads share are constants of the instruction: tiles of the same pitch have one address register.
+/// Offsets that all threads share become immediates: tiles with the same pitch share an address register.
 static Value addConstant(WarpBuilder &wb, Value pointer, int64_t bytes) {
   if (bytes == 0)
     return pointer;
@@ -59,11 +58,11 @@ Value SharedTile::atNumber(WarpBuilder &wb, int64_t row, Value column, int64_t c
   return addConstant(wb, wb.sharedAt(bytes), offset + row * layout.getPitch() + columnsBehind * sizeof(float));
 }
 
-/// Lane l gives the address of row l % 8 of matrix l / 8. Of the number of a matrix, bit 0 (bit 1 where chunks are
-/// first) says which eight rows, the other bit which of two chunks.
+/// Lane l provides the address of row l % 8 of matrix l / 8. Bit 0 of the matrix index (bit 1 where chunks come first)
+/// selects which eight rows, the other bit which of two chunks.
 ///
-/// Chunk c + h (c even, h the bit) of a row with swizzle s is at (c + h) ^ s = c ^ (h ^ s): the lane's part h ^ s is
-/// below the period, so that only c mod period meets it, and the rest of c is an offset that all lanes share.
+/// Chunk c + h (c even, h the bit) of a row with swizzle s is at (c + h) ^ s = c ^ (h ^ s). The lane's part h ^ s is
+/// below the period, so it affects only c mod period, and the rest of c is an offset that all lanes share.
 MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstRow, Order order) : tile(tile) {
   Value matrix = wb.divide(wb.lane, 8), rowInMatrix = wb.remainder(wb.lane, 8);
   Value rows = wb.remainder(matrix, 2), chunks = wb.divide(matrix, 2);
@@ -88,7 +87,7 @@ Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTr
   return wb.loadMatrices(pointer, isTransposed);
 }
 
-/// The elements of a chunk as they are in memory; 8-bit floats as i8.
+/// Loads the elements of a chunk; 8-bit floats as i8.
 static Value loadElements(WarpBuilder &wb, const GlobalView &view, Value offset, unsigned columnDim, int64_t count) {
   Type from = view.getElementType();
   Type type = from.getIntOrFloatBitWidth() == 8 ? Type(wb.b.getI8Type()) : from;
@@ -106,7 +105,7 @@ static Value loadElements(WarpBuilder &wb, const GlobalView &view, Value offset,
   return vector::FromElementsOp::create(wb.b, wb.loc, vectorType, elements);
 }
 
-/// The same numbers in the type of the tile.
+/// Converts elements to the type of the tile.
 static Value convertElements(WarpBuilder &wb, Value raw, Type from, Type to) {
   if (from == to)
     return raw;
@@ -139,12 +138,12 @@ static void storeChunk(WarpBuilder &wb, const GlobalView &view, Value offset, un
 }
 
 namespace {
-/// Which chunks a thread copies. `lanes` threads side by side have a row, its chunks in `groups`; the next threads have
-/// the next rows. So chunks of a thread are constants apart, and few addresses serve all of them.
+/// The chunks that a thread copies. `lanes` adjacent threads copy a row, whose chunks form `groups`; the next threads
+/// copy the next rows. So the chunks of a thread are at constant distances, and few addresses serve all of them.
 struct CopyPlan {
   CopyPlan(const SharedTileLayout &layout, int64_t threads) {
-    // A whole row, if the threads have whole rows. Otherwise a power of two that the swizzle repeats after, and of no
-    // less than 64 bytes side by side.
+    // A whole row, if the number of threads is a multiple of its chunks. Otherwise a power of two that is a period of
+    // the swizzle, with at least 64 contiguous bytes.
     lanes = layout.chunks;
     if (threads % layout.chunks != 0)
       lanes = layout.panelChunks != layout.chunks
@@ -177,7 +176,7 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
     auto getColumn = [&](Value of) { return view.getOffset(wb, {{columnDim, wb.multiply(of, perChunk)}}); };
     Value column = wb.add(getColumn(firstChunk), getColumn(wb.constant(group * plan.lanes)));
     Value offset = wb.add(rowOffset, column);
-    // Rows that are a multiple of 8 below have the same swizzle.
+    // Rows at a distance of a multiple of 8 have the same swizzle.
     int64_t rows = pass * plan.rowsOfPass, rowsBelow = llvm::alignDown(rows, std::lcm<int64_t>(8, plan.rowsOfPass));
     Value rowAbove = wb.add(firstRow, rows - rowsBelow);
     Value destination = addConstant(wb, tile.at(wb, rowAbove, firstChunk, rowsBelow), group * plan.groupBytes);
@@ -187,7 +186,7 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
     };
     if (!isSame)
       return store();
-    // Nothing is read where the size is 0, wherever the address is.
+    // With size 0 nothing is read, at any address.
     Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
     Value address = view.getAddress(wb, offset);
     auto copy = [&] {
@@ -197,7 +196,7 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
     };
     if (isAligned)
       return copy();
-    // Rows at strides of the call start there all the same, as a rule.
+    // Rows with run-time strides are usually aligned as well.
     OpBuilder &b = wb.b;
     Value number = LLVM::PtrToIntOp::create(b, wb.loc, b.getI64Type(), address);
     Value rest = arith::AndIOp::create(b, wb.loc, number, wb.constant64(kChunkBytes - 1));

@@ -1,10 +1,8 @@
 //===- SingleProducts.cpp - products of f32 -------------------------------===//
 //
-// By multiply-adds, each thread for its own elements of the accumulator; or,
-// where the schedule asks for it, by m16n8k8 of rounded inputs (roundToFragment).
-// The order of the depth is free, and the same for A and B: with key 2 t for k = t
-// and key 2 t + 1 for k = t + 4, the accumulator S is the A operand of the second
-// product as it lies.
+// Multiply-adds, where each thread computes its own accumulator elements; or, if the schedule says so, m16n8k8 of
+// rounded inputs (roundToFragment). The order of the depth is free, but the same for A and B: with key 2 t for k = t
+// and key 2 t + 1 for k = t + 4, the accumulator S is the A operand of the second product without a shuffle.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +27,7 @@ public:
 
   Values multiplyKeys(int64_t keyBlocks) override {
     Values zeros(fragments * keyBlocks * kFragmentElements, wb.real(0));
-    // Rolled: all chunks of a head would be a long program.
+    // Rolled: the code for all chunks of a head would be long.
     OpBuilder &b = wb.b;
     int64_t step = usesTensorCores ? 2 : 1;
     auto loop =
@@ -57,7 +55,7 @@ public:
   }
 
 private:
-  /// Blocks that the rows of V reach into; the state has whole pairs of them, and a row may end between the two.
+  /// Blocks that the rows of V reach into. The state has whole pairs of blocks, and a row may end between the two.
   int64_t getValueBlocks() const {
     return llvm::divideCeil(value.layout.usedChunks * kChunkFloats, int64_t(kBlockColumns));
   }
@@ -119,8 +117,8 @@ private:
     }
   }
 
-  /// Columns 2 t and 2 t + 1 of a block of V, half a chunk: chunk 2 block + t / 2 of a row with swizzle s lies at
-  /// (2 block) ^ (s - s % 2) + (t / 2) ^ (s % 2), and only the second part is the thread's own.
+  /// Columns 2 t and 2 t + 1 of a block of V are half a chunk. Chunk 2 block + t / 2 of a row with swizzle s is at (2
+  /// block) ^ (s - s % 2) + (t / 2) ^ (s % 2); only the second term differs between threads.
   Values loadPair(int64_t keyRow, int64_t valueBlock) {
     const SharedTileLayout &layout = value.layout;
     int64_t swizzle = keyRow / layout.getSwizzleRows() % layout.period, odd = swizzle % 2;

@@ -42,7 +42,7 @@ LogicalResult KernelLowering::lowerCopyStatistics(CopyStatisticsOp op) {
       for (auto [row, number] : llvm::enumerate(ArrayRef<Value>{lse, logSum, delta, exponent}))
         wb.store(number, tile.atNumber(wb, row, column), sizeof(float));
     };
-    // A tile may begin behind the last query.
+    // A tile may begin after the last query.
     Value isThere = wb.isLess(column, views[0].getSize(wb, queryDim));
     wb.when(isThere, [&] {
       auto read = [&](const GlobalView &view) {
@@ -59,7 +59,7 @@ LogicalResult KernelLowering::lowerCopyStatistics(CopyStatisticsOp op) {
     wb.when(wb.isLess(views[0].getSize(wb, queryDim), wb.add(column, 1)), [&] { write(none, zero, zero, none); });
   };
   if (!ring) {
-    // Of the warp's rows, which it reads alone.
+    // The statistics of the warp's rows, which no other warp reads.
     wb.syncWarp();
     wb.when(wb.isLess(wb.lane, wb.constant(wb.warpRows)), [&] { copy(*place, wb.add(wb.firstRow, wb.lane)); });
     wb.syncWarp();

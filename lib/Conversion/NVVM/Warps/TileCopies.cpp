@@ -1,7 +1,7 @@
 //===- TileCopies.cpp - attn.copy, attn.wait, attn.gather_pages -----------===//
 //
-// Rows come into shared memory by cp.async (SharedTile.cpp), a group of copies
-// for each op; a wait counts the groups. Whoever waits, waits for all threads.
+// Rows are copied to shared memory by cp.async (SharedTile.cpp), one group of copies per op; a wait counts the groups.
+// A wait includes a barrier, so it covers the copies of all threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,7 +35,7 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
   std::optional<GlobalView> lse;
   if (op.getLse())
     lse.emplace(wb, op.getLse(), maps[2]);
-  // A row without keys is not read: 0 of it is 0.
+  // A row without keys is not read but set to 0.
   auto hasKeys = [&](Value row) -> Value {
     Value number = loadRowNumber(wb, *lse, rowDim, row);
     Value none = wb.real(-std::numeric_limits<double>::infinity());
@@ -76,7 +76,7 @@ LogicalResult KernelLowering::lowerWait(WaitOp op) {
   return success();
 }
 
-/// Tokens are the order of the program, tiles registers.
+/// Tokens stand for program order, tiles for registers.
 void KernelLowering::eraseTiles() {
   OpBuilder::InsertionGuard guard(wb.b);
   wb.b.setInsertionPointToStart(&kernel.getBody().front());
@@ -116,7 +116,7 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
   Value head = wb.fromIndex(op.getHead()), lastKey = wb.add(length, -1), zero = wb.constant(0);
   auto isInside = [&](Value row) { return wb.both(wb.isLess(row, count), wb.isLess(wb.add(firstKey, row), length)); };
   auto getOffset = [&](Value row) {
-    // Rows that are not there look up the page of the last key, or of the first one.
+    // Rows beyond the keys look up the page of the last key, or of the first one.
     Value key = wb.minimum(wb.add(firstKey, row), lastKey);
     key = wb.b.createOrFold<arith::MaxSIOp>(wb.loc, key, zero);
     Value entry = wb.divide(key, page), place = wb.remainder(key, page);

@@ -1,9 +1,8 @@
-//===- ViewAlignment.cpp - what divides offsets and strides of a view -----===//
+//===- ViewAlignment.cpp - divisors of a view's offset and strides --------===//
 //
-// Rows are copied 16 bytes at a time where all of them start at multiples of 16
-// bytes. Types say so where strides and offsets are static; of the others, what
-// divides them follows from the views that a memref went through. A buffer itself
-// starts at a multiple of 16 bytes (docs/GPU.md, "Launching").
+// Rows are copied 16 bytes at a time if all of them start at multiples of 16 bytes. Types show this where strides and
+// offsets are static; otherwise divisors follow from the chain of views. A buffer itself starts at a multiple of 16
+// bytes (docs/GPU.md, "Launching").
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +16,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Of a contiguous memref: the product of the static sizes of the inner dimensions.
+/// Divisors of a contiguous memref's strides: the product of the static sizes of the inner dimensions.
 static SmallVector<int64_t> getContiguousDivisors(MemRefType type) {
   SmallVector<int64_t> strides(type.getRank(), 1);
   for (int64_t i = type.getRank() - 2; i >= 0; --i)
@@ -25,7 +24,7 @@ static SmallVector<int64_t> getContiguousDivisors(MemRefType type) {
   return strides;
 }
 
-/// offset + sum of offset(i) * stride(i) of the source; the dimensions that a view drops have no stride.
+/// offset + sum of offset(i) * stride(i) of the source; dimensions that a view drops have no stride.
 static ViewDivisors getDivisors(memref::SubViewOp view) {
   ViewDivisors source = getViewDivisors(view.getSource()), result{source.offset, {}};
   llvm::SmallBitVector isDropped = view.getDroppedDims();

@@ -1,8 +1,7 @@
 //===- WarpAccumulations.cpp - attn.accumulate for a warp -----------------===//
 //
-// The lanes of a warp may add to one element. The first of those that do adds up
-// what they have, in the order of the lanes, and is the only one to write: the
-// order of a sum is fixed, and there are no atomics. No other warp has the element.
+// Several lanes of a warp may add to one element. The first of these lanes sums their values in lane order, and is the
+// only one to write. So the order of a sum is fixed without atomics. No other warp adds to the element.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +14,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// The sum of `value` over the lanes that `peers` has a bit for, one by one.
+/// The sum of `value` over the lanes whose bit is set in `peers`, one by one.
 static Value sumInTurn(WarpBuilder &wb, Value value, Value peers) {
   OpBuilder &b = wb.b;
   auto isAny = [&](Value rest) -> Value {
@@ -36,7 +35,7 @@ static Value sumInTurn(WarpBuilder &wb, Value value, Value peers) {
   return loop.getResult(1);
 }
 
-/// The same; of all lanes, as slopes of heads have them, in five steps.
+/// The same sum; over all lanes, as for slopes of heads, in five steps.
 static Value sumOfPeers(WarpBuilder &wb, Value value, Value peers) {
   OpBuilder &b = wb.b;
   Value isWhole = arith::CmpIOp::create(b, wb.loc, arith::CmpIPredicate::eq, peers, wb.constant(-1));
@@ -62,13 +61,13 @@ static void lowerAccumulation(WarpBuilder &wb, AccumulateOp op, Value isKept) {
   Value offset = view.getOffset(wb, indices);
   Value peers = NVVM::MatchSyncOp::create(b, wb.loc, b.getI32Type(), wb.constant(-1),
                                           wb.select(isKept, offset, wb.constant64(-1)), NVVM::MatchSyncKind::any);
-  peers = wb.select(isKept, peers, wb.constant(0)); // nothing of lanes that add nothing
+  peers = wb.select(isKept, peers, wb.constant(0)); // removes lanes that add nothing
   Value sum = sumOfPeers(wb, op.getValue(), peers), first = math::CountTrailingZerosOp::create(b, wb.loc, peers);
   wb.when(arith::CmpIOp::create(b, wb.loc, arith::CmpIPredicate::eq, first, wb.lane), [&] {
     Value address = view.getAddress(wb, offset), old = wb.load(view.getElementType(), address, view.getElementBytes());
     wb.store(wb.addf(old, sum), address, view.getElementBytes());
   });
-  wb.syncWarp(); // another lane may be the first of those that add to the element next
+  wb.syncWarp(); // another lane may be the first one for this element next time
 }
 
 void attn::nvvm::lowerAccumulations(WarpBuilder &wb, Operation *before, function_ref<Value()> isKept) {

@@ -18,7 +18,7 @@ using namespace attn::nvvm;
 static constexpr StringLiteral kSharedSymbol = "attn_shared";
 static constexpr unsigned kSharedSpace = 3, kGlobalSpace = 1;
 
-/// What a row of chunks, or a panel of eight of them, begins at.
+/// Alignment of a row of chunks, and of a panel of eight of them.
 static constexpr int64_t kRowAlignment = 128, kPanelAlignment = 1024;
 
 static LLVM::GlobalOp getSharedMemory(OpBuilder &b, gpu::GPUFuncOp kernel, bool hasPanels) {
@@ -48,7 +48,7 @@ WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr sc
 void WarpBuilder::place(Value number) {
   thread = number;
   warp = divide(thread, lanes);
-  // The warps of a product must have the same descriptors: ptxas sees that the number is one of a warp.
+  // The warps of a product must have the same descriptors: the shuffle shows ptxas that the index is uniform in a warp.
   if (instruction.readsPanels())
     warp = shuffleFrom(warp, constant(0));
   lane = remainder(thread, lanes);
@@ -168,7 +168,7 @@ Values WarpBuilder::multiplyFragments(Type type, ValueRange a, ValueRange bOpera
 }
 
 void WarpBuilder::barrier() {
-  // Barrier 0 is of all.
+  // Barrier 0 is for all threads.
   Value id = barrierThreads ? constant(1) : Value(), count = barrierThreads ? constant(barrierThreads) : Value();
   NVVM::BarrierOp::create(b, loc, Type(), id, count, NVVM::BarrierReductionAttr(), Value());
 }
@@ -235,13 +235,13 @@ GlobalView::GlobalView(WarpBuilder &wb, Value memref, AffineMap map)
   SmallVector<OpFoldResult> memrefSizes = metadata.getConstifiedMixedSizes(),
                             memrefStrides = metadata.getConstifiedMixedStrides();
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
-    // A quotient of the head is 0 in a tile, which has one head of K.
+    // The head divided by the group size is 0 in a tile, which has one head of K.
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim)
       continue;
     sizes[dim.getPosition()] = memrefSizes[i];
     contiguous[dim.getPosition()] = isConstantIntValue(memrefStrides[i], 1);
-    // Also of one row: a pipeline asks for the rows after those of a view.
+    // A single row needs its stride too: a pipeline copies the rows after those of a view.
     strides[dim.getPosition()] = wb.fromIndex(memrefStrides[i], 64);
     divisors.strides[dim.getPosition()] = ofMemref.strides[i];
   }
@@ -286,7 +286,7 @@ Value GlobalView::getOffset(WarpBuilder &wb, ArrayRef<std::pair<unsigned, Value>
 //===----------------------------------------------------------------------===//
 
 TileRows::TileRows(WarpBuilder &wb, Operation *op) : numBatch(getNumBatchDims(op)), blockRows(wb.blockRows) {
-  // The caller's part of the last tile may have fewer rows, known at run time; the state always has all of them.
+  // The caller's part of the last tile may have fewer rows, known only at run time; the state always has all of them.
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     if (isa<ShapedType>(operand.getType()))

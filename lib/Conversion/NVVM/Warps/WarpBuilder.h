@@ -20,22 +20,21 @@ namespace attn::nvvm {
 using Values = llvm::SmallVector<mlir::Value>;
 
 constexpr int64_t kFragmentRows = 16, kBlockColumns = 8;
-/// Elements of a fragment that a thread has, and rows that they lie in.
+/// Elements of a fragment that a thread has, and the rows that contain them.
 constexpr int64_t kFragmentElements = 4, kThreadRows = 2;
 
-/// Builds the code of one thread. Numbers are i32 and f32 unless said otherwise; positions are those of the thread.
+/// Builds the code of one thread. Values are i32 and f32 unless noted otherwise; positions are those of the thread.
 class WarpBuilder {
 public:
-  /// Makes the positions at the entry of `kernel`.
+  /// Computes the positions at the entry of `kernel`.
   WarpBuilder(mlir::OpBuilder &builder, mlir::gpu::GPUFuncOp kernel, BlockAttr schedule);
 
-  /// Makes the positions anew, in a way that LLVM does not know them to be the old ones: what a round of a loop over
-  /// tiles derives from them is then computed in the round, and not kept in registers from the first round on.
+  /// Recomputes the positions in a way that LLVM cannot prove equal to the old ones. What an iteration of a loop over
+  /// tiles derives from them is then computed in that iteration, not kept in registers from the first one on.
   void placeAgain() { place(readThread()); }
-  /// `x`, an integer, in a way that LLVM does not know it to be the same: what is made from it is not moved out of
-  /// loops.
+  /// An opaque copy of the integer `x`: what is computed from it is not hoisted out of loops.
   mlir::Value hide(mlir::Value x);
-  /// The number of the thread, hidden likewise.
+  /// The thread index, as an opaque value.
   mlir::Value readThread();
 
   mlir::Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
@@ -66,18 +65,18 @@ public:
   mlir::Value subf(mlir::Value x, mlir::Value y) { return mlir::arith::SubFOp::create(b, loc, x, y); }
   mlir::Value mulf(mlir::Value x, mlir::Value y) { return mlir::arith::MulFOp::create(b, loc, x, y); }
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
-  /// The other one where one is NaN: max.f32.
+  /// Returns the other operand where one is NaN: max.f32.
   mlir::Value maxf(mlir::Value x, mlir::Value y) { return mlir::LLVM::MaxNumOp::create(b, loc, x, y); }
-  /// NaN where one is NaN: min.NaN.f32.
+  /// Returns NaN where one operand is NaN: min.NaN.f32.
   mlir::Value minf(mlir::Value x, mlir::Value y) { return mlir::LLVM::MinimumOp::create(b, loc, x, y); }
   mlir::Value isEqual(mlir::Value x, double y) {
     return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::OEQ, x, real(y));
   }
-  /// 2^x and log2 x by the special function unit: relative error 2^-22, subnormals are 0.
+  /// 2^x and log2 x by the special function unit: relative error 2^-22; subnormals are flushed to 0.
   mlir::Value exp2(mlir::Value x) { return intrinsic("llvm.nvvm.ex2.approx.ftz.f", x); }
   mlir::Value log2(mlir::Value x) { return intrinsic("llvm.nvvm.lg2.approx.ftz.f", x); }
   mlir::Value convert(mlir::Value x, mlir::Type to);
-  /// Two f32 as a register of 16-bit floats, `low` first.
+  /// Packs two f32 into a register of 16-bit floats, `low` first.
   mlir::Value packPair(mlir::Value low, mlir::Value high, mlir::Type elementType);
 
   /// The value of lane ^ distance; of lane `source`.
@@ -85,37 +84,37 @@ public:
     return shuffle(mlir::NVVM::ShflKind::bfly, x, constant(distance));
   }
   mlir::Value shuffleFrom(mlir::Value x, mlir::Value source) { return shuffle(mlir::NVVM::ShflKind::idx, x, source); }
-  /// Over the quad that shares a row.
+  /// Reductions over the quad that shares a row.
   mlir::Value quadMax(mlir::Value x);
   mlir::Value quadSum(mlir::Value x);
 
-  /// True in all lanes where it is in one.
+  /// True in all lanes where the flag is set in any lane.
   mlir::Value anyOfWarp(mlir::Value flag) {
     return mlir::NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), constant(-1), flag, mlir::NVVM::VoteSyncKind::any);
   }
 
-  /// Of all threads; of the first `barrierThreads`, where that is set.
+  /// A barrier of all threads, or of the first `barrierThreads` where that is set.
   void barrier();
   void syncWarp() { mlir::NVVM::SyncWarpOp::create(b, loc, constant(-1)); }
   void commitCopies() { mlir::NVVM::CpAsyncCommitGroupOp::create(b, loc); }
-  /// Until at most `pending` groups of copies are on their way.
+  /// Waits until at most `pending` groups of copies are in flight.
   void waitForCopies(int64_t pending) { mlir::NVVM::CpAsyncWaitGroupOp::create(b, loc, pending); }
 
-  /// What this thread has written to shared memory is there for wgmma, once a barrier has told the others.
+  /// Makes this thread's writes to shared memory visible to wgmma, after a barrier.
   void publishToProducts() {
     mlir::NVVM::FenceProxyOp::create(
         b, loc, mlir::NVVM::ProxyKind::async_shared,
         mlir::NVVM::SharedSpaceAttr::get(b.getContext(), mlir::NVVM::SharedSpace::shared_cta));
   }
 
-  /// `byteOffset` bytes into shared memory.
+  /// The address `byteOffset` bytes into shared memory.
   mlir::Value sharedAt(mlir::Value byteOffset);
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
 
-  /// An f32 as the products take it.
+  /// Rounds an f32 to the precision of the products.
   mlir::Value roundToFragment(mlir::Value x);
-  /// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
+  /// Loads four 8 x 8 matrices of 16-bit elements; lane l provides the address of row l % 8 of matrix l / 8.
   Values loadMatrices(mlir::Value pointer, bool isTransposed);
   /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of f32 that roundToFragment has rounded.
   Values multiplyFragments(mlir::Type type, mlir::ValueRange a, mlir::ValueRange bOperand, mlir::ValueRange acc);

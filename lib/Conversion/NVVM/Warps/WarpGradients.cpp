@@ -1,9 +1,8 @@
-//===- WarpGradients.cpp - the gradients of a block of warps --------------===//
+//===- WarpGradients.cpp - gradients of scores in a block of warps --------===//
 //
-// Weights and gradients of scores are where the scores are, in the registers of a
-// thread, and go from there into the next product as A operands. Where keys are
-// rows, lse and delta belong to columns: a thread reads those of its two columns
-// of each block.
+// Weights and gradients of scores are in the same registers of a thread as the scores, and are the A operands of the
+// next products. Where keys are rows, lse and delta belong to columns: a thread reads those of its two columns in each
+// block.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,12 +20,12 @@ using namespace attn::nvvm;
 static const double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// lse, log_sum and delta of the rows of a thread, or of its columns: of a tile of attn.copy_statistics where there is
-/// one, otherwise of global memory.
+/// lse, log_sum and delta of a thread's rows, or of its columns: from a tile of attn.copy_statistics if there is one,
+/// otherwise from global memory.
 class RowNumbers {
 public:
   struct Numbers {
-    Value lse, delta; ///< delta is null where no gradient is wanted
+    Value lse, delta; ///< delta is null where no gradient is computed
     Value logSum;     ///< -log_sum log2 e; null where there is none
     Value isEmpty;    ///< lse is -inf; null where it cannot be
   };
@@ -53,7 +52,7 @@ public:
     }
   }
 
-  /// Of the thread's row `row`, and a column.
+  /// The statistics of the thread's row `row`, or of a column.
   const Numbers &get(int64_t row, Value column, size_t columnNumber) {
     size_t i = hasKeyRows ? columnNumber : row;
     if (known.size() <= i)
@@ -64,14 +63,14 @@ public:
     return known[i];
   }
 
-  /// A number of the tile: of the thread's row `row`, or of its column.
+  /// A statistic from the tile: of the thread's row `row`, or of its column.
   Value read(Statistic statistic, int64_t row, size_t columnNumber) const {
     if (!hasKeyRows)
       return wb.load(wb.b.getF32Type(),
                      statistics->atNumber(wb, int64_t(statistic), wb.add(wb.firstRow, wb.quad),
                                           row / kThreadRows * kFragmentRows + row % kThreadRows * 8),
                      sizeof(float));
-    // A thread has pairs of columns.
+    // A thread has adjacent pairs of columns.
     Value both = wb.load(
         VectorType::get({2}, wb.b.getF32Type()),
         statistics->atNumber(wb, int64_t(statistic), wb.multiply(wb.quadLane, 2), columnNumber / 2 * kBlockColumns),
@@ -79,8 +78,7 @@ public:
     return vector::ExtractOp::create(wb.b, wb.loc, both, columnNumber % 2);
   }
 
-  /// True in all lanes where an exponent of the tile that the warp reads is so large that its rounding matters
-  /// (WarpRows.cpp).
+  /// True in all lanes where the warp reads an exponent so large that its rounding matters (WarpRows.cpp).
   Value isAnyLarge(const ScoreTile &tile) const {
     Value any;
     auto add = [&](Value exponent) {
@@ -104,7 +102,7 @@ public:
 
   Value getQueryCount() const { return lse.getSize(wb, queryDim); }
 
-  /// lse of the thread's rows, where they may be without keys.
+  /// lse of the thread's rows, if they may have no keys.
   Values getLseOfRows(const ScoreTile &tile) {
     Values all;
     for (int64_t row = 0; mayBeEmpty && !hasKeyRows && row < tile.fragments * kThreadRows; ++row)
@@ -123,7 +121,7 @@ private:
 
   Numbers read(int64_t row, size_t columnNumber) const {
     Numbers numbers{read(Statistic::Lse, row, columnNumber), {}, {}, {}};
-    if (hasDelta) // the tile has it negated
+    if (hasDelta) // negated in the tile
       numbers.delta = arith::NegFOp::create(wb.b, wb.loc, read(Statistic::Delta, row, columnNumber));
     if (hasLogSum)
       numbers.logSum = read(Statistic::LogSum, row, columnNumber);
@@ -204,7 +202,7 @@ public:
     Values weights = tile.values;
     forEachWith(tile, Statistic::Exponent, [&](size_t i, int64_t row, Value column, Value exponent) {
       Value weight = wb.exp2(wb.fma(weights[i], factor, exponent));
-      if (columnCount && !op.hasKeyRows()) // those of columns that are queries are 0 by the exponent
+      if (columnCount && !op.hasKeyRows()) // columns that are queries get 0 from the exponent
         weight = wb.select(wb.isLess(column, columnCount), weight, zero);
       if (functions.maskMod)
         weight = wb.select(positions.evaluate(*functions.maskMod, row, column, {}), weight, zero);
@@ -214,8 +212,8 @@ public:
     tile.values.assign(branch.getResults().begin(), branch.getResults().end());
   }
 
-  /// Gradients of weights become those of scores: g = p (scale dw - scale delta), 0 for a removed key, whose dw may be
-  /// NaN.
+  /// Gradients of weights become those of scores: g = p (scale dw - scale delta), and 0 for a removed key, whose dw may
+  /// be NaN.
   void buildGradients(const ScoreTile &weights, ScoreTile &tile) {
     Value factor = wb.real(functions.scale.value_or(1));
     forEachWith(tile, Statistic::Delta, [&](size_t i, int64_t, Value, Value delta) {
@@ -226,13 +224,13 @@ public:
 
   Values getLseOfRows(const ScoreTile &tile) { return numbers.getLseOfRows(tile); }
 
-  /// The number of a column among those of a thread.
+  /// Index of a column among those of a thread.
   static size_t getColumnNumber(const ScoreTile &tile, size_t i) {
     return i / kFragmentElements % tile.keyBlocks * 2 + i % 2;
   }
 
 private:
-  /// For each score: its place, row and column, and the statistic of its query.
+  /// Calls the function for each score with its index, row, column, and the statistic of its query.
   void forEachWith(const ScoreTile &tile, Statistic statistic, function_ref<void(size_t, int64_t, Value, Value)> body) {
     Values read(std::max<size_t>(2 * tile.keyBlocks, tile.fragments * kThreadRows));
     tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
@@ -252,7 +250,7 @@ private:
     return weights;
   }
 
-  /// True for a score whose query and key are there, and whose key is not removed.
+  /// True for a score whose query and key are in range, and whose key is not removed.
   Value isKept(int64_t row, Value column, Value weight) {
     Value place = wb.add(wb.add(wb.firstRow, wb.quad), row / kThreadRows * kFragmentRows + row % kThreadRows * 8);
     Value isThere = wb.isLess(place, queryCount);
@@ -268,11 +266,12 @@ private:
     return functions.scale && *functions.scale != 1 ? wb.mulf(x, wb.real(*functions.scale)) : x;
   }
 
-  /// p = 2^((min(s - lse, 0) - log_sum) log2 e), 0 for removed keys, rows without keys and columns that are not there.
+  /// p = 2^((min(s - lse, 0) - log_sum) log2 e), and 0 for removed keys, rows without keys and columns out of range.
   Value buildWeight(int64_t row, Value column, Value score, const RowNumbers::Numbers &of) {
     Value difference, isRemoved = of.isEmpty;
     if (isScaled && of.logSum) {
-      // The maximum is that of rounded scores: one rounding of the difference would be of another number.
+      // The row maximum is that of rounded scores, so the product is rounded before the difference: no fused
+      // multiply-add.
       difference = wb.subf(multiplyByScale(score), of.lse);
     } else if (isScaled) {
       Value minusLse = wb.subf(wb.real(0), of.lse);
@@ -280,12 +279,12 @@ private:
     } else {
       Value modified = positions.evaluateScore(row, column, score);
       difference = wb.subf(modified, of.lse);
-      // lse may be NaN by another key: -inf less that is no number.
+      // Another key may make lse NaN, and then -inf - lse is NaN.
       if (functions.mayRemove())
         isRemoved = arith::OrIOp::create(wb.b, wb.loc, wb.isEqual(modified, -kInfinity), of.isEmpty);
     }
     Value log2e = wb.real(std::numbers::log2e), zero = wb.real(0);
-    difference = wb.minf(difference, zero); // the forward pass may round scores in another way
+    difference = wb.minf(difference, zero); // the forward pass may round scores differently
     Value weight = wb.exp2(of.logSum ? wb.fma(difference, log2e, of.logSum) : wb.mulf(difference, log2e));
     if (isRemoved)
       weight = wb.select(isRemoved, zero, weight);

@@ -3,8 +3,8 @@
 //   S = Q K^T, in fragments of the accumulator
 //   O = O + P V
 //
-// The accumulator's layout is that of the A operand of the next mma, so P goes
-// from one to the other in registers (FlashAttention-2, Dao, arXiv:2307.08691).
+// The accumulator's layout is that of the A operand of the next mma, so P stays in registers (FlashAttention-2, Dao,
+// arXiv:2307.08691).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ std::unique_ptr<Products> Products::create(WarpBuilder &wb, const InstructionInf
 
 LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   bool isScores = op.getContraction() == Contraction::Scores;
-  // Asked first: what is computed in front of the turn is put between the two ops.
+  // Tested first: code before the turn is inserted between the two ops.
   bool takesTurn = isa_and_present<TakeTurnOp>(op->getPrevNode());
   bool isExchanged = !isScores && isa<MemRefType>(op.getLhs().getType());
   std::optional<SharedTile> rhs = findTile(op.getRhs()),
@@ -40,7 +40,7 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     return op.emitOpError("expected accumulate on a product of values in registers alone");
   if (isExchanged)
     lhs = getExchanged(*lhs);
-  // A tile in shared memory has the type of its product.
+  // A tile in shared memory has the element type of its product.
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getRhs().getType()));
   const InstructionInfo &instruction = op.getInstruction() ? op.getInstruction()->getInfo() : wb.instruction;
   if (instruction.takesNarrow == type.isF32())
@@ -92,7 +92,7 @@ LogicalResult KernelLowering::lowerExchanged(ProductOp op, Products &products) {
   return success();
 }
 
-/// True for a gradient of V with columns of 16 bytes, the fewest: sums of weights (attn-pad-key-sums) are of f32.
+/// True for a gradient of V whose rows have 16 bytes, the minimum: sums of weights (attn-pad-key-sums) are f32.
 static bool sumsWeights(ProductOp op) {
   auto gradients = op.getLhs().getDefiningOp<ScoreGradientsOp>();
   Type type = getElementTypeOrSelf(op.getRhs().getType());
@@ -124,7 +124,7 @@ LogicalResult KernelLowering::lowerValues(ProductOp op, Products &products) {
     return op.emitOpError("expected rounded weights beside async, found ") << op.getLhs().getType();
   products.multiplyValues(weights->values, weights->keyBlocks, *state);
   Type narrow = getElementTypeOrSelf(op.getRhs().getType());
-  if (sumsWeights(op)) { // with what rounding takes from them
+  if (sumsWeights(op)) { // adds the rounding errors of the weights
     Values rest = llvm::map_to_vector(weights->values, [&](Value weight) -> Value {
       return wb.subf(weight, wb.convert(wb.convert(weight, narrow), wb.b.getF32Type()));
     });
@@ -145,7 +145,7 @@ void attn::nvvm::setAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value>
 }
 
 Values attn::nvvm::finishStarted(WarpBuilder &wb, const StartedProduct &started, Value product, Operation *wait) {
-  // Those that were started behind it may still be on their way, unless something has waited for them.
+  // Products issued after it may still be in flight, unless something has waited for them.
   SmallVector<Value> pending;
   for (Operation *later = product.getDefiningOp()->getNextNode(); later != wait; later = later->getNextNode()) {
     auto other = dyn_cast<WaitProductOp>(later);
@@ -184,7 +184,7 @@ LogicalResult KernelLowering::lowerRescaleAcc(RescaleAccOp op) {
   return success();
 }
 
-/// Weights of a step for the product of another round, packed as it takes them.
+/// Packs the weights of a step for a product of another iteration.
 LogicalResult KernelLowering::lowerRounding(arith::TruncFOp op) {
   const auto *weights = find<ScoreTile>(op.getIn(), op);
   if (!weights)

@@ -1,16 +1,13 @@
 //===- WarpRows.cpp - row_max, rescale and weights of a block of warps ----===//
 //
-// Where nothing but the scale happens to a score, the scale is part of the
-// exponent: 2^(s c - m log2 e), c = scale log2 e, one multiply-add. m is a score
-// with its scale; the same rounded product m log2 e stands in P and in alpha. Its
-// rounding error is a factor of all of a row, which overflows where m is 10^9
-// (f16: 10^7): a large m is subtracted before the product, in a branch of the
-// whole warp.
+// Where scores are only scaled, the scale is part of the exponent: 2^(s c - m log2 e), c = scale log2 e, is one
+// multiply-add. m is a scaled score; P and alpha use the same rounded product m log2 e. Its rounding error is a common
+// factor of a row, which overflows where m is 10^9 (f16: 10^7). So a large m is subtracted before the product, in a
+// branch that is uniform in a warp.
 //
-// The maximum that is subtracted may lag behind: acc and l are rescaled only where
-// it would grow by more than 8 in units of log2 (FlashAttention-4). Until then p is
-// at most 2^8. The division by l, and lse, have the same m in them, so nothing else
-// changes; and after a few tiles no row of a warp is rescaled any more.
+// The maximum that is subtracted may lag behind: acc and l are rescaled only where it would grow by more than 8 in
+// units of log2 (FlashAttention-4). Until then p is at most 2^8. The division by l, and lse, use the same m, so the
+// result does not change. After a few tiles, no row of a warp is rescaled.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +30,7 @@ static Value compare(WarpBuilder &wb, arith::CmpFPredicate predicate, Value x, V
   return arith::CmpFOp::create(wb.b, wb.loc, predicate, x, y);
 }
 
-/// True in all lanes where a flag of a row of the warp is.
+/// True in all lanes where the flag of any row of the warp is set.
 static Value anyRow(WarpBuilder &wb, ArrayRef<Value> flags) {
   Value any = flags.front();
   for (Value flag : flags.drop_front())
@@ -45,7 +42,7 @@ static Value multiplyByScale(WarpBuilder &wb, Value score, std::optional<double>
   return scale && *scale != 1 ? wb.mulf(score, wb.real(*scale)) : score;
 }
 
-/// n = max(m, scale max_j s_j) for one row, or m where n is little more, unless it has to be `isExact`.
+/// n = max(m, scale max_j s_j) for one row; m where n is little more and need not be exact.
 static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const RowTile &rows, Value oldMax, int64_t i,
                                   bool isPartial, bool isExact) {
   Value largest;
@@ -57,10 +54,10 @@ static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const 
   RowTile::Row row;
   row.oldMax = oldMax;
   Value maximum = wb.maxf(oldMax, multiplyByScale(wb, wb.quadMax(largest), rows.scale));
-  // Of two -inf this is false, of the first finite maximum true.
+  // False for two -inf, true for the first finite maximum.
   Value grows = compare(wb, arith::CmpFPredicate::OGT, wb.subf(maximum, oldMax), wb.real(kLargestGrowth));
   row.newMax = row.subtracted = isExact ? maximum : wb.select(grows, maximum, oldMax);
-  // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
+  // The row has kept no key yet: any finite maximum will do, as all its p are 0.
   if (isPartial)
     row.subtracted = wb.select(wb.isEqual(row.newMax, kMinusInf), wb.real(0), row.newMax);
   if (!rows.scale)
@@ -71,8 +68,8 @@ static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const 
   return row;
 }
 
-/// Of rows with a large maximum, raw scores become (s scale - m) / scale, and what is subtracted from their products
-/// 0: the multiply-adds that follow are the same.
+/// In rows with a large maximum, raw scores become (s scale - m) / scale, and the subtracted product becomes 0, so the
+/// multiply-adds that follow stay the same.
 static void shiftLargeRows(WarpBuilder &wb, const ScoreTile &tile, RowTile &tileRows) {
   auto &rows = tileRows.rows;
   Values &values = tileRows.exponents, kept = values;
@@ -114,7 +111,7 @@ LogicalResult KernelLowering::lowerRowMax(RowMaxOp op) {
     rows.scale = op.getScale()->convertToDouble();
   for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i)
     rows.rows.push_back(updateMaximum(wb, tile, rows, oldMax->get(wb, i), i, isPartial, op.getExactMax()));
-  // By ptxas, fewer registers: scores of mma are shifted here, others where the weights are made.
+  // Scores of mma are shifted here, others where the weights are computed: ptxas then needs fewer registers.
   if (rows.scale && wb.instruction.takesNarrow)
     shiftLargeRows(wb, tile, rows);
   lowered[op.getResults().front()] = std::move(rows);
@@ -151,10 +148,10 @@ LogicalResult KernelLowering::lowerRescale(RescaleOp op) {
     return failure();
   for (auto [i, row] : llvm::enumerate(tile->rows))
     state->max.set(wb, i, row.newMax);
-  // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
+  // Raw scores of mma compute alpha only where it is needed, others up front: ptxas then needs fewer registers.
   bool isLate = tile->scale && wb.instruction.takesNarrow;
   Values alphas = isLate ? Values() : scaleSums(wb, state->sum, *tile);
-  // After a few tiles no row is rescaled, and acc, most of a thread's numbers, stays as it is.
+  // After a few tiles no row is rescaled, and acc, most of a thread's registers, does not change.
   Values moves;
   for (auto [i, row] : llvm::enumerate(tile->rows))
     moves.push_back(isLate ? compare(wb, arith::CmpFPredicate::ONE, row.newMax, row.oldMax)

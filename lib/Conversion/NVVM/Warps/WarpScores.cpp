@@ -1,7 +1,7 @@
 //===- WarpScores.cpp - attn.map_scores for a block of warps --------------===//
 //
-// A thread has a few scores of a few rows; the code of each is scalar. What
-// depends on the row alone is the same for all of its scores, and LLVM finds it.
+// A thread has a few scores of a few rows, and the code of each is scalar. What depends only on the row is the same for
+// all of its scores; LLVM's CSE finds it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace attn::nvvm;
 
 ScoreTile::ScoreTile(WarpBuilder &wb, Operation *op) : fragments(wb.warpRows / kFragmentRows) {
   OpFoldResult count = getDomainSizes(wb.b, op)[getDomainPosition(op, DimKind::Key)];
-  // Of a known number of keys, no more than the depths of the second product that they reach into.
+  // With a known number of keys, round up only to the depth of the second product's instruction.
   int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.keyTile);
   keyBlocks = llvm::alignTo(keys, depth) / kBlockColumns;
   bool isWhole = getConstantIntValue(count) && keys % depth == 0;
@@ -47,7 +47,7 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
   for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
     Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
     auto [head, position] = hasKeys ? std::pair(Value(), row) : tileRows.split(wb, row);
-    // Rows beyond those of operands with less of them than the tile count as the last one.
+    // Where operands have fewer rows than the tile, rows beyond the end use the last one.
     for (const GlobalView *view : {&bias, &mask})
       if (*view && position && view->getStride(rowDim) &&
           view->getStaticSize(rowDim) != (hasKeys ? wb.blockRows : tileRows.queries)) {
@@ -58,7 +58,7 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
   }
 }
 
-/// Of the thread's row `row`, and a column.
+/// The thread's row `row`, and a column.
 class ScorePositions::Position : public ScorePosition {
 public:
   Position(const ScorePositions &all, int64_t row, Value column)
@@ -69,9 +69,9 @@ public:
   Value evaluate(Region &region, ValueRange arguments) override;
 
 private:
-  /// Columns that are not there read what the last one reads.
+  /// Columns out of range read what the last one reads.
   Value clampColumn() { return all.columnCount ? wb.minimum(column, wb.add(all.columnCount, -1)) : column; }
-  /// (query, key), of which `columnValue` is one.
+  /// (query, key); `columnValue` is one of them.
   std::pair<Value, Value> getPosition(const Row &at, Value columnValue) {
     return all.rowKind == RowKind::Keys ? std::pair(columnValue, at.position) : std::pair(at.position, columnValue);
   }
@@ -100,7 +100,7 @@ Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
   bool readsMemory = false;
   region.walk([&](memref::LoadOp) { readsMemory = true; });
   Row there = row;
-  if (readsMemory && all.lastKey) // rows that are not there read what the last one reads
+  if (readsMemory && all.lastKey) // rows out of range read what the last one reads
     there.position = wb.minimum(row.position, wb.constant(*all.lastKey));
   auto [query, key] = getPosition(there, readsMemory ? clampColumn() : column);
   return evaluateRegion(wb, region, arguments, [&, query = query, key = key](IndexOp index) -> Value {

@@ -1,8 +1,7 @@
 //===- WarpState.cpp - init_state, merge_states and finalize of a block ---===//
 //
-// The state is in the registers of the threads from the first step to the last;
-// that of a range of keys goes to memory when the block ends, and another kernel
-// merges it.
+// The state is in the registers of the threads from the first step to the last. The state of a key split is stored to
+// memory at the end of the block, and another kernel merges it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -135,8 +134,8 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
         continue; // no warp has such a row
       int64_t i = TileState::rowIndex(fragment, half);
       Value row = getRow(fragment, half);
-      // Rows beyond the last one count as that, and are not stored. Without a branch, loads of a range
-      // start before the last one is merged.
+      // Rows beyond the last one count as the last one, and are not stored. Without a branch, loads of a key split
+      // start before the previous one is merged.
       bool areThere = acc.getStaticSize(rows.numBatch) == rows.queries;
       wb.when(areThere ? Value() : rows.isInside(wb, acc, row), [&] {
         Value other = wb.load(wb.b.getF32Type(), max.getAddress(wb, rows.getOffset(wb, max, row)), 4);
@@ -167,7 +166,7 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
   return success();
 }
 
-/// True where some wait stands in front of `op` for certain: Q has arrived, for all threads.
+/// True where a wait always precedes `op`: Q has arrived, for all threads.
 static bool waitsBefore(Operation *op) {
   for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
     if (isa<WaitOp>(before))
@@ -180,8 +179,8 @@ static bool waitsBefore(Operation *op) {
   return false;
 }
 
-/// Until the place of Q may be written, by each warp in its rows. Where rows lie as those of Q did (`sharesRows`),
-/// those that have read them are the warp, or the warps that multiply together.
+/// Waits until each warp may overwrite the tile of Q in its rows. Where output rows are laid out as those of Q
+/// (`sharesRows`), their readers are the warp itself, or the warps that multiply together.
 static void waitForReaders(WarpBuilder &wb, bool sharesRows) {
   if (!sharesRows)
     return wb.barrier();
@@ -194,7 +193,7 @@ static void waitForReaders(WarpBuilder &wb, bool sharesRows) {
 }
 
 namespace {
-/// What a thread has of a row of a finished state: two elements of each block of columns.
+/// A thread's part of a row of a finished state: two elements of each block of columns.
 struct FinishedRow {
   const TileState &state;
   int64_t fragment, half;
@@ -213,7 +212,7 @@ struct FinishedRow {
 };
 } // namespace
 
-/// The row as pairs of 16 bits, to shared memory.
+/// Stores the row to shared memory, as pairs of 16-bit elements.
 static void stageRow(WarpBuilder &wb, const FinishedRow &finished, const SharedTile &staged, int64_t columns,
                      Type type) {
   for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
@@ -225,7 +224,7 @@ static void stageRow(WarpBuilder &wb, const FinishedRow &finished, const SharedT
   }
 }
 
-/// The row element by element, to global memory.
+/// Stores the row element by element to global memory.
 static void storeRow(WarpBuilder &wb, const FinishedRow &finished, const TileRows &rows, const GlobalView &output,
                      int64_t columns) {
   Value start = rows.getOffset(wb, output, finished.row);
@@ -254,7 +253,7 @@ static void storeRowResult(WarpBuilder &wb, const FinishedRow &finished, const T
            view.getElementBytes());
 }
 
-/// The rows of a warp from shared to global memory, 16 bytes a thread.
+/// Copies the rows of a warp from shared to global memory, 16 bytes per thread.
 static void storeStagedRows(WarpBuilder &wb, const SharedTile &staged, const TileRows &rows, const GlobalView &output) {
   wb.syncWarp();
   int64_t chunks = staged.layout.usedChunks, total = wb.warpRows * chunks, lanes = wb.lanes;
@@ -284,7 +283,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   GlobalView output(wb, op.getOutput(), maps[3]);
   Type type = output.getElementType();
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
-  // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
+  // 16-bit rows are staged in shared memory, so that each thread stores 16 bytes; the last step has read Q by then.
   SharedTile staged;
   staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
   bool isStaged = type.getIntOrFloatBitWidth() == 16 && output.isContiguous(rows.numBatch + 1) &&
@@ -292,7 +291,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   if (isStaged) {
     bool isThere = !rings.empty() || waitsBefore(op);
     if (!isThere)
-      wb.waitForCopies(0); // of Q, where there was no key to multiply it with
+      wb.waitForCopies(0); // for Q, if there was no key to multiply with
     waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
   }
   SmallVector<std::pair<RowResult, GlobalView>, 0> results;

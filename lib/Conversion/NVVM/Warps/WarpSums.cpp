@@ -1,7 +1,7 @@
 //===- WarpSums.cpp - the sums of gradients of a block of warps -----------===//
 //
-// Sums stay in registers: they start at 0 and are rounded to their place once. And
-// delta, the sum of a row that all kernels of gradients read.
+// Sums stay in registers: they start at 0 and are rounded once, when they are stored. This file also lowers delta, the
+// row sum that all gradient kernels read.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +34,8 @@ LogicalResult KernelLowering::lowerZeros(linalg::FillOp op) {
   return success();
 }
 
-/// Sums in registers to global memory: two neighbours of a row at once. A row without keys is 0, whatever K holds.
+/// Stores sums from registers to global memory, two adjacent elements at a time. A row without keys is 0, whatever K
+/// contains.
 LogicalResult KernelLowering::lowerPack(PackOp op) {
   const auto *found = find<TileState>(op.getInput(), op);
   if (!found)
@@ -105,7 +106,7 @@ LogicalResult KernelLowering::lowerRowDelta(RowDeltaOp op) {
     Value sum = wb.real(0);
     for (int64_t first = 0; first < columns; first += wb.lanes) {
       Value column = wb.add(wb.lane, first);
-      // The lanes that have no column left read the last one.
+      // The lanes without a column read the last one.
       bool isWhole = first + wb.lanes <= columns;
       Value last = isWhole ? column : wb.minimum(column, wb.constant(columns - 1));
       Value next = wb.fma(read(dout, last), read(output, last), sum);

@@ -1,9 +1,8 @@
-//===- WarpTile.h - what the GPU tile lowerings share -----------*- C++ -*-===//
+//===- WarpTile.h - shared parts of the GPU tile lowerings ------*- C++ -*-===//
 //
-// A block of warps has one tile; warp w holds rows [w warp_rows, (w + 1)
-// warp_rows) of it in fragments of 16 rows. In a fragment of an accumulator
-// (m16n8, PTX ISA "Matrix fragments for mma.m16n8k16") a thread has, with
-// g = lane / 4 and t = lane % 4,
+// A block of warps has one tile; warp w holds rows [w warp_rows, (w + 1) warp_rows) of it in fragments of 16 rows. In a
+// fragment of an accumulator (m16n8, PTX ISA "Matrix fragments for mma.m16n8k16") a thread has, with g = lane / 4 and t
+// = lane % 4,
 //
 //   element 0, 1: row g,     columns 2 t, 2 t + 1
 //   element 2, 3: row g + 8, columns 2 t, 2 t + 1
@@ -27,17 +26,17 @@
 
 namespace attn::nvvm {
 
-/// Numbers of a thread that stay from op to op: an array of f32 that LLVM takes into registers, as all indices are
-/// constants.
+/// A thread's 32-bit values that persist from op to op: an array of f32 that LLVM promotes to registers, as all indices
+/// are constants.
 class RegisterArray {
 public:
   static constexpr llvm::StringLiteral kName = "row_max and row_sum of a state in registers";
   RegisterArray() = default;
   RegisterArray(WarpBuilder &wb, mlir::Block &entry, int64_t size);
   mlir::Value get(WarpBuilder &wb, int64_t i) const;
-  /// A number of 32 bits.
+  /// `value` has 32 bits.
   void set(WarpBuilder &wb, int64_t i, mlir::Value value) const;
-  /// All of them, as numbers of a type of 32 bits.
+  /// All values, as `type`, which has 32 bits.
   Values getAll(WarpBuilder &wb, mlir::Type type) const;
   /// True for the same registers.
   friend bool operator==(const RegisterArray &x, const RegisterArray &y) { return x.storage == y.storage; }
@@ -48,7 +47,7 @@ private:
   int64_t size = 0;
 };
 
-/// Numbers of elements that divide the offset and the strides of a memref (ViewAlignment.cpp); 0 is divided by all.
+/// Divisors of the offset and the strides of a memref, in elements (ViewAlignment.cpp); 0 is divisible by everything.
 struct ViewDivisors {
   int64_t offset = 0;
   llvm::SmallVector<int64_t> strides;
@@ -61,17 +60,17 @@ public:
   GlobalView() = default;
   GlobalView(WarpBuilder &wb, mlir::Value memref, mlir::AffineMap map);
   explicit operator bool() const { return base != nullptr; }
-  /// In elements, an i64; null where the operand has not the dimension.
+  /// In elements, an i64; null where the operand does not have the dimension.
   mlir::Value getStride(unsigned dim) const { return strides[dim]; }
   /// An i32.
   mlir::Value getSize(WarpBuilder &wb, unsigned dim) const;
   std::optional<int64_t> getStaticSize(unsigned dim) const;
   bool isContiguous(unsigned dim) const { return contiguous[dim]; }
-  /// Bytes, at most 16, that divide the addresses of the elements whose index of `columnDim` is 0.
+  /// Alignment in bytes, at most 16, of the elements at index 0 of `columnDim`.
   unsigned getRowAlignment(unsigned columnDim) const;
   mlir::Type getElementType() const { return elementType; }
   int64_t getElementBytes() const { return std::max<int64_t>(1, elementType.getIntOrFloatBitWidth() / 8); }
-  /// The address `offset` elements (i64) from the first one on.
+  /// The address `offset` elements (i64) after the first one.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value offset) const;
   /// sum of stride(dim) * index; indices are i32, null for dimensions of size 1.
   mlir::Value getOffset(WarpBuilder &wb, llvm::ArrayRef<std::pair<unsigned, mlir::Value>> indices) const;
@@ -85,7 +84,7 @@ private:
   ViewDivisors divisors; ///< strides by domain dimension
 };
 
-/// The rows of a tile: query rows of one head, or of all heads that share a head of K, one head after the other.
+/// The rows of a tile: query rows of one head, or of all heads that share a key head, one head after the other.
 struct TileRows {
   unsigned numBatch = 0;
   int64_t heads = 1, queries = 0, blockRows = 0;
@@ -94,23 +93,23 @@ struct TileRows {
   TileRows(WarpBuilder &wb, mlir::Operation *op);
   /// The rows of a tile in shared memory, of which `blockRows` are copied.
   TileRows(mlir::Value tile, mlir::AffineMap map, int64_t blockRows);
-  /// (head, query) of row `row` of the tile. Rows of the block beyond the last one count as the last one.
+  /// (head, query) of row `row` of the tile. Rows beyond the last one count as the last one.
   std::pair<mlir::Value, mlir::Value> split(WarpBuilder &wb, mlir::Value row) const;
-  /// Where `view` has the row.
+  /// The offset of the row in `view`.
   mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
-  /// True where the tile and `view` have the row; null where all rows of the block are.
+  /// True where the row is inside of the tile and of `view`; null where all rows of the block are.
   mlir::Value isInside(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
 
 private:
   void addSizes(mlir::Value operand, mlir::AffineMap map);
 };
 
-/// The running state of a tile in the registers of its threads. The row sums are of each thread alone: those of a
-/// quad are added up when all is done.
+/// The running state of a tile in the registers of its threads. Each thread has partial row sums; those of a quad are
+/// added at the end.
 struct TileState {
   static constexpr llvm::StringLiteral kName = "a state or sums in registers";
   RegisterArray acc, max, sum;
-  RegisterArray lse; ///< of rows of gradients, of which some may be without keys
+  RegisterArray lse; ///< for gradient rows that may have no keys
   int64_t fragments = 0, valueBlocks = 0;
   int64_t accIndex(int64_t fragment, int64_t block, int64_t element) const {
     return (fragment * valueBlocks + block) * kFragmentElements + element;
@@ -125,46 +124,47 @@ void scaleAcc(WarpBuilder &wb, const TileState &state, llvm::ArrayRef<mlir::Valu
 struct SharedTile {
   SharedTileLayout layout;
   int64_t offset = 0;
-  mlir::Value stage = {}; ///< bytes from there to the stage in use, an i32; null where there is one
-  /// For products: descriptors of its parts are computed for each, as a loop would keep all in registers.
+  mlir::Value stage = {}; ///< offset in bytes of the current stage, an i32; null with a single stage
+  /// Computes descriptors anew for each product, as a loop would keep all of them in registers.
   bool isAddressedAgain = false;
-  /// Of the tile in shared memory, an i32.
+  /// The address in shared memory, an i32.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
-  /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
+  /// Address of chunk `chunk` of row `row` + `rowsBelow`, where `rowsBelow` is a multiple of 8 and becomes a constant
+  /// offset.
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
-  /// In a tile of f32 without a swizzle: column `column` + `columnsBehind` of row `row`.
+  /// Address in an f32 tile without a swizzle: column `column` + `columnsBehind` of row `row`.
   mlir::Value atNumber(WarpBuilder &wb, int64_t row, mlir::Value column, int64_t columnsBehind = 0) const;
 };
 
 /// The rows of a tile of attn.copy_statistics.
 enum class Statistic { Lse, LogSum, Delta, Exponent };
 
-/// True where ds = p (scale dw - scale delta), so that weights need not wait for dw.
+/// True where ds = p (scale dw - scale delta), so weights need not wait for dw.
 bool isLinear(ScoreGradientsOp op);
-/// What attn.copy_statistics multiplies delta by: -scale for these, -1 for others.
+/// The factor of delta in attn.copy_statistics: -scale for linear gradients, -1 for others.
 double getDeltaFactor(ScoreGradientsOp op);
 
-/// The stages of a tile in a kernel with a producer, and which of them is the next one (Producer.cpp).
+/// The stages of a tile in a kernel with a producer, and the index of the next one (Producer.cpp).
 class TileRing {
 public:
-  /// At the entry of the kernel.
+  /// Created at the entry of the kernel.
   TileRing(WarpBuilder &wb, const SharedTile &tile, int64_t stages, int64_t barriers);
-  /// The barriers, by one thread.
+  /// Initialises the barriers; run by one thread.
   void initialise(WarpBuilder &wb, int64_t consumers) const;
-  /// Until the next stage is full, or empty; or the one behind it.
+  /// Waits until the next stage is full, or empty; or the one after it (`isAhead`).
   void waitFor(WarpBuilder &wb, bool isEmpty, bool isAhead = false) const;
-  /// The next stage, or the one behind it.
+  /// The next stage, or the one after it.
   SharedTile getTile(WarpBuilder &wb, bool isAhead = false) const;
-  /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first. By a thread, or by
-  /// the first lane of a warp.
+  /// Fills the next stage from a box of a tensor, once it is empty; `begin` has the outermost dimension first. Run by a
+  /// thread, or by the first lane of a warp.
   void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin, bool isWarp) const;
-  /// Fills the next stage, once it is empty, by the lanes of a warp.
+  /// Fills the next stage by the lanes of a warp, once it is empty.
   void fill(WarpBuilder &wb, llvm::function_ref<void(const SharedTile &tile, mlir::Value lane)> body) const;
-  /// Rows of a stage from `count` on, and those that are `isEmpty`, become 0: consumers do it together, and see
-  /// it. Without `isEmpty` it is the first ones alone.
+  /// Sets rows of a stage to 0: those from `count` on, and those for which `isEmpty` holds. The consumers do it
+  /// together and then see the result. `isEmpty` may be null.
   void clearRows(WarpBuilder &wb, const SharedTile &stage, mlir::Value count,
                  llvm::function_ref<mlir::Value(mlir::Value row)> isEmpty) const;
-  /// The warp has read the next stage.
+  /// Marks the next stage as read by the warp.
   void release(WarpBuilder &wb) const;
 
 private:
@@ -174,21 +174,22 @@ private:
 
   SharedTile tile;
   int64_t stages, barriers; ///< offset of the barriers
-  mlir::Value count;        ///< of stages that the thread has filled, or read
+  mlir::Value count;        ///< stages that the thread has filled or read
 };
 
-/// The turns of a block beside a producer (Order.cpp): its warps wait for full ones, and pass them on as empty ones.
+/// The turns of a block with a producer (Order.cpp): consumer warps wait for full stages, and pass turns on as empty
+/// ones.
 struct OrderRing {
   TileRing ring;
-  mlir::Value current; ///< of the producer: where the address of the count of its turn is; null while it has none
+  mlir::Value current; ///< for the producer: pointer to the address of its turn's count; null without a turn
 };
 
-/// Reads 16 x 16 pieces of a tile with ldmatrix.x4, of eight rows and a chunk each. The hardware takes the two
-/// registers of a B operand as one aligned pair: in another order they are copied.
+/// Reads 16 x 16 blocks of a tile with ldmatrix.x4, as matrices of eight rows by one chunk. The hardware takes the two
+/// registers of a B operand as one aligned pair, so in another order they would be copied.
 class MatrixReader {
 public:
   enum class Order {
-    RowsFirst,   ///< both matrices of the lower chunk, then those of the higher one: A, and B where it is transposed
+    RowsFirst,   ///< both matrices of the lower chunk, then those of the higher one: A, and transposed B
     ChunksFirst, ///< both matrices of the upper eight rows, then those of the lower ones: B
   };
   MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow, Order order = Order::RowsFirst);
@@ -199,89 +200,89 @@ private:
   Values variants; ///< addresses by the swizzled part of an even chunk
 };
 
-/// Copies rows of global memory to a tile: asynchronously where they have the tile's type, elements next to each other
-/// and start at multiples of 16 bytes, by loads and stores otherwise. Rows and columns that are not there become 0.
-/// `getOffset` and `isInside` say where a row is. The copies are not committed.
+/// Copies rows of global memory to a tile: asynchronously where they have the tile's type, contiguous elements, and
+/// start at multiples of 16 bytes; otherwise by loads and stores. Rows and columns out of range become 0. `getOffset`
+/// and `isInside` define the rows. The copies are not committed.
 void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, unsigned columnDim, mlir::Type tileType,
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
-/// The number of row `row` in a view with one a row, as lse; rows beyond the last one have that one's.
+/// The value of row `row` in a view with one value per row, such as lse. Rows beyond the last one read the last one.
 mlir::Value loadRowNumber(WarpBuilder &wb, const GlobalView &view, unsigned rowDim, mlir::Value row);
 
-/// The scores of a key tile, and then its weights, in the registers of the threads.
+/// The scores of a key tile, later its weights, in the registers of the threads.
 struct ScoreTile {
   static constexpr llvm::StringLiteral kName = "the scores of an attn.product in registers";
   Values values; ///< (fragment, block of 8 keys, element)
   int64_t fragments = 0, keyBlocks = 0;
-  mlir::Value keyCount;    ///< null where the tile is whole
+  mlir::Value keyCount;    ///< null for a full tile
   bool hasPadding = false; ///< scores of keys from keyCount on are not -inf yet
-  Values lse;              ///< of gradients: of the thread's rows, where these are queries that may be without keys
+  Values lse;              ///< for gradients: lse of the thread's rows, if these are queries that may have no keys
 
   ScoreTile() = default;
-  /// Of `op`, an op on scores, without values.
+  /// The tile of `op`, an op on scores, without values.
   ScoreTile(WarpBuilder &wb, mlir::Operation *op);
   size_t at(int64_t fragment, int64_t keyBlock, int64_t element) const {
     return (fragment * keyBlocks + keyBlock) * kFragmentElements + element;
   }
-  /// For each score of a thread: its place in `values`, the thread's number of its row, and its key.
+  /// Calls `body` for each score of a thread with its index in `values`, its row index in the thread, and its key.
   void forEach(WarpBuilder &wb, llvm::function_ref<void(size_t i, int64_t row, mlir::Value key)> body) const;
 };
 
-/// Of |m log2 e|: up to here its rounding error is at most 2^-8, no more than that of a score of this size.
+/// Largest |m log2 e| whose rounding error is at most 2^-8, no more than that of a score of this size.
 constexpr double kLargestProduct = 65536;
 
-/// The maxima of the rows of a thread, as attn.row_max finds them: what rescale and weights are made from.
+/// The row maxima of a thread from attn.row_max, which rescale and weights use.
 struct RowTile {
   static constexpr llvm::StringLiteral kName = "the maxima of an attn.row_max in registers";
   struct Row {
-    mlir::Value oldMax, newMax; ///< with the scale; -inf where no key is kept; the new one may lag behind
-    mlir::Value subtracted;     ///< newMax, or 0 where that is -inf and may be
-    mlir::Value product;        ///< of raw scores: subtracted * log2 e
-    mlir::Value isLarge;        ///< of raw scores: the product is rounded too much to stand in an exponent
-    mlir::Value shift;          ///< of raw scores: the product, or 0 where it is too large and subtracted already
+    mlir::Value oldMax, newMax; ///< scaled; -inf where no key is kept; the new one may lag behind
+    mlir::Value subtracted;     ///< newMax, or 0 where that is -inf
+    mlir::Value product;        ///< for raw scores: subtracted * log2 e
+    mlir::Value isLarge;        ///< for raw scores: the product's rounding error is too large for an exponent
+    mlir::Value shift;          ///< for raw scores: the product, or 0 where it is too large and already subtracted
   };
   llvm::SmallVector<Row> rows;
-  std::optional<double> scale; ///< of raw scores: they are products, and their scale is left to exp2
-  Values exponents; ///< the scores that the maxima are of, less those that are too large for one multiply-add
+  std::optional<double> scale; ///< for raw scores: the scale, which is left to exp2
+  Values exponents;            ///< the scores of these maxima; those too large for one multiply-add are shifted
 };
 
-/// Weights, rounded and packed as the product of another round takes them.
+/// Weights, rounded and packed for a product of another iteration.
 struct PackedWeights {
   static constexpr llvm::StringLiteral kName = "rounded weights in registers";
   RegisterArray registers;
   Values lse; ///< of the scores' tile
 };
 
-/// What acc is multiplied by once it is there, by rows of the thread, where `any` is true.
+/// The factors of acc by row of the thread, once acc is complete; used where `any` is true.
 struct RescaleFactors {
   static constexpr llvm::StringLiteral kName = "the factors of an attn.rescale_rows";
   mlir::Value any;
   Values alphas;
 };
 
-/// A product of an asynchronous instruction that has been started.
+/// A product of an asynchronous instruction that has been issued.
 struct StartedProduct {
   static constexpr llvm::StringLiteral kName = "the result of an attn.product with async";
   Values acc; ///< registers that it writes
   std::variant<ScoreTile, TileState> output;
 };
 
-/// What `product` has computed, where `wait`, an op of its block, waits for it.
+/// The result of `product`, where `wait`, an op of its block, waits for it.
 Values finishStarted(WarpBuilder &wb, const StartedProduct &started, mlir::Value product, mlir::Operation *wait);
 
-/// What a tile in registers becomes, each kind with the name that errors have for it. States, row maxima and row sums
+/// The lowering of a tile in registers; each kind has the name that diagnostics use. States, row maxima and row sums
 /// (RegisterArray) stay in their registers from op to op; the others are values.
 using LoweredTile = std::variant<std::monostate, ScoreTile, RowTile, TileState, RegisterArray, PackedWeights,
                                  RescaleFactors, StartedProduct>;
 
 class Products;
 
-/// What accumulations behind `before`, where `isKept` holds, add to global memory (WarpAccumulations.cpp); null is the
+/// Lowers the accumulations after `before`, where `isKept` holds, to global memory (WarpAccumulations.cpp); null is the
 /// start of the block.
 void lowerAccumulations(WarpBuilder &wb, mlir::Operation *before, llvm::function_ref<mlir::Value()> isKept);
 
-/// What a kernel keeps while it is lowered.
+/// The state of lowering a kernel.
 class KernelLowering {
 public:
   KernelLowering(mlir::RewriterBase &rewriter, mlir::gpu::GPUFuncOp kernel);
@@ -290,8 +291,8 @@ public:
 private:
   mlir::LogicalResult placeTiles();
   void becomeFunction();
-  /// Branches for the roles of a kernel with a producer (Producer.cpp). The consumers' loop over tiles; null where
-  /// there is none.
+  /// Lowers the roles of a kernel with a producer to branches (Producer.cpp). Returns the consumers' loop over tiles;
+  /// null without one.
   mlir::FailureOr<mlir::scf::ForOp> lowerRoles();
   const TileRing *findRing(mlir::Value memref) const;
   mlir::LogicalResult copyByProducer(CopyOp op);
@@ -302,15 +303,15 @@ private:
   void takeTickets();
   mlir::LogicalResult lowerAwaitOrder(AwaitOrderOp op);
   mlir::LogicalResult lowerPassOrder(PassOrderOp op);
-  /// The producer's turn, by one of its threads; the consumers are done with it.
+  /// Passes the producer's turn on, once the consumers are done with it; run by one of its threads.
   void passTurn();
   mlir::LogicalResult lowerExchange(ExchangeOp op);
-  /// The place that was written last.
+  /// The buffer that was written last.
   SharedTile getExchanged(const SharedTile &tile);
   mlir::LogicalResult lowerAddRows(AddRowsOp op);
   mlir::LogicalResult lowerTakeTurn();
   mlir::LogicalResult lowerPassTurn(PassTurnOp op);
-  /// The ops of a block in their order, with the loops and branches in it.
+  /// Lowers the ops of a block in order, including its loops and branches.
   mlir::LogicalResult lower(mlir::Block &block);
   mlir::LogicalResult lower(mlir::scf::ForOp loop);
   mlir::LogicalResult lower(mlir::scf::IfOp branch);
@@ -322,7 +323,7 @@ private:
   mlir::LogicalResult lowerInitState(InitStateOp op);
   mlir::LogicalResult lowerProduct(ProductOp op);
   mlir::LogicalResult lowerValues(ProductOp op, Products &products);
-  /// Of a tile of attn.exchange.
+  /// Lowers a product of a tile of attn.exchange.
   mlir::LogicalResult lowerExchanged(ProductOp op, Products &products);
   mlir::LogicalResult lowerWaitProduct(WaitProductOp op);
   mlir::LogicalResult lowerRescaleRows(RescaleRowsOp op);
@@ -340,13 +341,13 @@ private:
   mlir::LogicalResult lowerScoreGradients(ScoreGradientsOp op);
   mlir::LogicalResult lowerPack(PackOp op);
   mlir::LogicalResult lowerRowDelta(RowDeltaOp op);
-  /// Tokens and tiles are values no more.
+  /// Erases tokens and tiles, whose values are no longer used.
   void eraseTiles();
 
-  /// The tile in shared memory that a memref, or what it is a view of, is; nothing for global memory.
+  /// The tile in shared memory of a memref or of the source of a view; nothing for global memory.
   std::optional<SharedTile> findTile(mlir::Value memref);
-  /// What `tile`, an operand of `op`, has become; null, with an error, where it is another kind of tile. Valid until
-  /// the next tile is added.
+  /// The lowering of `tile`, an operand of `op`; null, with an error, for another kind of tile. Valid until the next
+  /// tile is added.
   template <typename T> const T *find(mlir::Value tile, mlir::Operation *op) {
     if (auto found = lowered.find(tile); found != lowered.end())
       if (const T *lowering = std::get_if<T>(&found->second))
@@ -366,42 +367,42 @@ private:
   llvm::DenseMap<mlir::Value, SharedTile> tiles;
   llvm::DenseMap<mlir::Value, LoweredTile> lowered; ///< by tile in registers
   llvm::SmallVector<mlir::Operation *> loweredOps;
-  mlir::scf::ForOp tileLoop;                    ///< of consumers, which the walk has not reached
+  mlir::scf::ForOp tileLoop;                    ///< in consumers; the walk does not reach it
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
-  std::optional<OrderRing> order;               ///< of blocks that add in turn, beside a producer
-  mlir::Value exchanges;                        ///< where the count of attn.exchange is; null where there is none
+  std::optional<OrderRing> order;               ///< for blocks that add in turn, with a producer
+  mlir::Value exchanges;                        ///< pointer to the count of attn.exchange; null where there is none
 };
 
-/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null
-/// for what is 0 in a tile.
+/// The results of a region of scalars at one position (NarrowRegion.cpp). `resolve` returns an i32 for attn.index, or
+/// null for an index that is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
 /// A score function of an f32 (WarpScores.cpp).
 mlir::Value applyScoreFunction(WarpBuilder &wb, ScoreFunction function, mlir::Value score);
 
-/// Bufferisation puts tiles on the stack, or allocates them where only the call knows their size.
+/// Bufferisation puts tiles on the stack, or allocates them where their size is known only at run time.
 bool isBuffer(mlir::Operation *op);
-/// The memref that views of `memref` start from.
+/// The memref at the root of the views of `memref`.
 mlir::Value getRoot(mlir::Value memref);
 
-/// What the rows of a tile of scores are; the columns are the others.
+/// Whether the rows of a score tile are queries or keys; columns are the other.
 enum class RowKind { Queries, Keys };
 
-/// Where the scores of a thread are, for the score functions of `op` (WarpScores.cpp).
+/// The positions of a thread's scores, for the score functions of `op` (WarpScores.cpp).
 class ScorePositions {
 public:
   ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
                  RowKind rowKind = RowKind::Queries);
-  /// What becomes of a score or a weight of the thread's row `row` and a column.
+  /// Applies the score functions, or the weight function, at the thread's row `row` and a column.
   mlir::Value evaluateScore(int64_t row, mlir::Value column, mlir::Value score) const;
   mlir::Value evaluateWeight(int64_t row, mlir::Value column, mlir::Value weight) const;
-  /// What `region`, of scores, yields there.
+  /// The result of `region`, a region on scores, there.
   mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value column, mlir::ValueRange arguments) const;
 
 private:
   class Position;
   struct Row {
-    mlir::Value head, position; ///< i32, within what the operands have
+    mlir::Value head, position; ///< i32, clamped to the range of the operands
   };
 
   WarpBuilder &wb;
@@ -409,7 +410,7 @@ private:
   RowKind rowKind;
   TileRows tileRows;
   mlir::Value columnCount;
-  std::optional<int64_t> lastKey; ///< of rows that are keys, where these are known and do not fill the block
+  std::optional<int64_t> lastKey; ///< for rows that are keys, if their number is known and does not fill the block
   GlobalView bias, mask;
   llvm::SmallVector<Row> rows;
 };

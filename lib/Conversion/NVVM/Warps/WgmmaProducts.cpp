@@ -1,18 +1,14 @@
 //===- WgmmaProducts.cpp - products of 16-bit tiles by four warps ---------===//
 //
-// wgmma m64nNk16 (PTX ISA, "Asynchronous warpgroup level matrix instructions"):
-// four warps have 16 rows each, and N columns. Of its accumulator a warp has what it
-// has of N / 8 accumulators m16n8 side by side, so scores, weights and acc lie as
-// those of mma. Q, K and V are read from shared memory by descriptors: Q and K with
-// the depth (D) along their rows, V with the depth (keys) across them. P comes from
-// registers.
+// wgmma m64nNk16 (PTX ISA, "Asynchronous warpgroup level matrix instructions"): four warps have 16 rows each, and N
+// columns. A warp's part of the accumulator is that of N / 8 adjacent m16n8 accumulators, so scores, weights and acc
+// have the layout of mma. Q, K and V are read from shared memory by descriptors: Q and K with the depth (D) along their
+// rows, V with the depth (keys) across them. P is in registers.
 //
-// An asm statement is one wgmma, whose accumulators are tied. wgmma reads and writes
-// registers until wgmma.wait_group, so that between the fence and the wait no other
-// instruction may touch them; ptxas makes each wgmma wait by itself where one does
-// (its notes C7510 to C7515). Empty asm statements keep LLVM from it: in front of the
-// fence, where it would put constants behind it, and behind the wait, where it would
-// read results before it.
+// An asm statement is one wgmma with tied accumulators. wgmma reads and writes registers until wgmma.wait_group, so no
+// other instruction may touch them between the fence and the wait; otherwise ptxas serialises each wgmma (its notes
+// C7510 to C7515). Empty asm statements keep LLVM from such code: before the fence, after which it would put constants,
+// and after the wait, before which it would read results.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,16 +21,16 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Depth of one wgmma in elements, and rows of Q of its four warps.
+/// Depth of one wgmma in elements, and the rows of Q of its four warps.
 static constexpr int64_t kDepth = 16, kRows = 64, kElementBytes = 2;
-/// Chunks of a panel's row that one wgmma has of the depth.
+/// Chunks of a panel's row that the depth of one wgmma covers.
 static constexpr int64_t kDepthChunks = 2;
 /// Rows of a panel after which its swizzle repeats.
 static constexpr int64_t kSwizzleRows = 8;
-/// Registers of P of one wgmma.
+/// Registers of P in one wgmma.
 static constexpr size_t kWeightRegisters = 4;
 
-/// An asm statement with side effects whose f32 results are tied to `acc`, and which takes `operands` as well.
+/// An asm statement with side effects whose f32 results are tied to `acc`; `operands` are additional inputs.
 static Values createAsm(WarpBuilder &wb, StringRef text, ArrayRef<Value> acc, ArrayRef<Value> operands) {
   std::string constraints;
   for (size_t i = 0; i < acc.size(); ++i)
@@ -146,7 +142,7 @@ public:
 
 private:
   /// PTX ISA, "Matrix Descriptor Format", with a swizzle of 128 bytes; sizes are in units of 16 bytes. `panelStride`
-  /// counts where an operand has its depth across the rows.
+  /// matters only where the depth is across the rows.
   Value getDescriptor(const SharedTile &tile, Value byteOffset, int64_t panelStride) {
     Value address = tile.getAddress(wb, byteOffset);
     uint64_t facts = uint64_t(panelStride / kChunkBytes) << 16 |
@@ -160,13 +156,13 @@ private:
     return bytes == 0 ? descriptor : wb.add(descriptor, wb.constant64(bytes / kChunkBytes));
   }
 
-  /// Where a chunk of the depth begins, in a tile with the depth along its rows. The hardware swizzles the sum of it
-  /// and the start, so the chunk counts as it is.
+  /// The offset of a chunk of the depth, in a tile with the depth along its rows. The hardware swizzles the sum of the
+  /// start address and this offset, so the offset is not swizzled.
   static int64_t getDepthOffset(const SharedTile &tile, int64_t chunk) {
     return chunk / kPanelChunks * tile.layout.getPanelBytes() + chunk % kPanelChunks * kChunkBytes;
   }
 
-  /// acc + A B, or A B, whose operands are descriptors, but A may be four registers.
+  /// acc + A B, or A B. The operands are descriptors; A may instead be four registers.
   Values multiply(ArrayRef<Value> acc, ArrayRef<Value> operands, bool accumulates, bool isTransposed) {
     size_t next = 2 * acc.size();
     auto list = [&](size_t first, size_t count) {
@@ -177,7 +173,7 @@ private:
     bool hasRegisters = operands.size() > 2;
     std::string a = hasRegisters ? "{" + list(next, 4) + "}" : list(next, 1);
     StringRef name = type.isBF16() ? "bf16" : "f16";
-    // D, A, B, scale-d, signs of A and B, and for descriptors: is the depth across the rows?
+    // D, A, B, scale-d, signs of A and B, and for descriptors whether the depth is across the rows
     std::string text =
         llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, ${4}, {5}, 1, 1, {6}{7};",
                       acc.size() * 2, name, list(0, acc.size()), a, next + operands.size() - 1, int(accumulates),
