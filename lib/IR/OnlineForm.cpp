@@ -117,9 +117,8 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
       builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getMask(), before.acc,
       before.rowMax, before.rowSum, op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
       /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
-      /*query_bytes=*/ValueRange(), scale, builder.getAffineMapArrayAttr(stepMaps),
-      op.getBlockMapAttr(), op.getMax() ? builder.getUnitAttr() : UnitAttr(), op.getMinQueriesAttr(),
-      op.getScheduleAttr());
+      /*query_bytes=*/ValueRange(), scale, builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(),
+      op.getMax() ? builder.getUnitAttr() : UnitAttr(), op.getMinQueriesAttr(), op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());
   step.getScoreMod().takeBody(scoreMod);
   step.getKeyRanges().takeBody(op.getKeyRanges());

@@ -106,8 +106,8 @@ LogicalResult MapScoresOp::verify() {
       return emitOpError("C4: expected ") << name << " to have element type " << type << ", found " << found;
   if (getBias() && !isa<FloatType>(getElementTypeOrSelf(getBias().getType())))
     return emitOpError("C4: expected bias to be floating point, found ") << getElementTypeOrSelf(getBias().getType());
-  if (failed(verifyMask(*this, getMask())) ||
-      failed(verifyScale(*this, getScaleValue(), getScale(), type)) || failed(verifyKvHead(*this, getKvHead())) ||
+  if (failed(verifyMask(*this, getMask())) || failed(verifyScale(*this, getScaleValue(), getScale(), type)) ||
+      failed(verifyKvHead(*this, getKvHead())) ||
       failed(verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, IntegerType::get(getContext(), 1),
                                 "i1 (true = keep)")))
     return failure();

@@ -223,8 +223,8 @@ bool readsExchangeTooEarly(Operation *op) {
 
 /// The same op directly behind itself, which waits for nothing.
 bool isRepeated(Operation *op) {
-  if (!isa<gpu::BarrierOp, WaitOp, CopyOp, CopyStatisticsOp, ClearRowsOp, ExchangeOp, TakeTicketOp,
-           AwaitOrderOp, PassOrderOp>(op))
+  if (!isa<gpu::BarrierOp, WaitOp, CopyOp, CopyStatisticsOp, ClearRowsOp, ExchangeOp, TakeTicketOp, AwaitOrderOp,
+           PassOrderOp>(op))
     return false;
   Operation *before = op->getPrevNode();
   return isInKernel(op) && before &&

@@ -169,9 +169,9 @@ mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Val
 mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FloatType to,
                              bool hasHalf = false);
 
-/// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index, what `apply`
-/// builds, where it is given, in that of score functions, and `arguments` in that of the region's. Returns the yielded
-/// values.
+/// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index, what
+/// `apply` builds, where it is given, in that of score functions, and `arguments` in that of the region's. Returns the
+/// yielded values.
 llvm::SmallVector<mlir::Value>
 inlineRegion(mlir::OpBuilder &builder, mlir::Region &region, mlir::ValueRange arguments,
              llvm::function_ref<mlir::Value(IndexOp)> getIndex,

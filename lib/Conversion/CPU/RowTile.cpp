@@ -120,7 +120,9 @@ bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
   return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
 }
 
-bool attn::cpu::usesByteDot(OnlineStepOp step) { return step.getSchedule()->getInfo().instruction == Instruction::Bytes; }
+bool attn::cpu::usesByteDot(OnlineStepOp step) {
+  return step.getSchedule()->getInfo().instruction == Instruction::Bytes;
+}
 
 /// K and V of a tile as the products of bytes read them.
 static LogicalResult verifyByteOperands(OnlineStepOp op) {
