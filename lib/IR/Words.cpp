@@ -23,18 +23,18 @@ using namespace attn;
 #define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
   template <typename Op>                                                                                               \
   concept has_attribute_##NAME = requires(typename Op::Properties attributes) { attributes.NAME; };                    \
-  static_assert(has_attribute_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the attribute " #NAME);
+  static_assert(has_attribute_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the attribute " #NAME);            \
+  static_assert(has_attribute_##NAME<SdpaBackwardOp>,                                                                  \
+                "Words.def: expected attn.sdpa_backward to have the attribute " #NAME);
 #define ATTN_OPERAND(NAME, ...)                                                                                        \
   template <typename Op>                                                                                               \
   concept has_operand_##NAME = requires { Op::odsIndex_##NAME; };                                                      \
   static_assert(has_operand_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the operand " #NAME);
 #include "attn/Support/Words.def"
 
-// What removes keys, removes them in each op that has a predicate: a gradient that does not know a word would be wrong.
+// What removes keys, removes them in each op that has a predicate.
 #define ATTN_MASK_ATTRIBUTE(NAME, ...)                                                                                 \
-  static_assert(has_attribute_##NAME<MaskOp>, "Words.def: expected attn.mask to have the attribute " #NAME);           \
-  static_assert(has_attribute_##NAME<SdpaBackwardOp>,                                                                  \
-                "Words.def: expected attn.sdpa_backward to have the attribute " #NAME);
+  static_assert(has_attribute_##NAME<MaskOp>, "Words.def: expected attn.mask to have the attribute " #NAME);
 #define ATTN_MASK_OPERAND(NAME, ...)                                                                                   \
   static_assert(has_operand_##NAME<MaskOp>, "Words.def: expected attn.mask to have the operand " #NAME);               \
   static_assert(has_operand_##NAME<SdpaBackwardOp>,                                                                    \
