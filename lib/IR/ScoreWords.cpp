@@ -76,7 +76,15 @@ static ScoreAttributes readScoreAttributes(Operation *op) {
   };
 }
 
-bool attn::hasScoreWords(Operation *op) { return isa<SdpaOp, SdpaBackwardOp>(op) && readScoreAttributes(op).softcap; }
+/// Scale and dropout stay words of steps.
+static bool isScoreWord(const WordInfo &word) {
+  return word.kind == WordKind::Attribute && word.word != Word::scale && word.word != Word::dropout_p;
+}
+
+bool attn::hasScoreWords(Operation *op) {
+  auto has = [&](const WordInfo &word) { return isScoreWord(word) && op->hasAttr(word.name); };
+  return isa<SdpaOp, SdpaBackwardOp>(op) && llvm::any_of(getWords(), has);
+}
 
 void attn::expandScoreWords(OpBuilder &b, Operation *op, Operation *target, Type type) {
   Location loc = op->getLoc();
@@ -90,12 +98,13 @@ void attn::expandScoreWords(OpBuilder &b, Operation *op, Operation *target, Type
       append(b, loc, type, cast<SdpaOp>(target).getScoreMod(), create);
     }
   };
-  // All rows of the table, in the order in which they are applied: one without a function here does not compile. Scale
-  // and dropout stay words of steps.
+  // All rows of the table, in the order in which they are applied: one without a function here does not compile.
   auto [softcap, scale, dropout] = readScoreAttributes(op);
   if (softcap)
     compose([&](Value x) { return CapOp::create(b, loc, x, softcap); });
-  target->removeAttr("softcap");
+  for (const WordInfo &word : getWords())
+    if (isScoreWord(word))
+      target->removeAttr(word.name);
 }
 
 //===----------------------------------------------------------------------===//
