@@ -351,13 +351,17 @@ def VerifyPhasePass : Pass<"attn-verify-phase"> {
     breaks the contract of `phase`. So a missing pass is an error at its place, not a crash three passes later.
 
     Rejects: an `attn.sdpa` without scale after `canonicalize`, any op of a chain after `fallback`, an `attn.sdpa`
-    without key ranges or with a spelled-out mask after `analyze-mask`, without schedule after `select-schedule`, and
-    any after `online`; an untiled `attn.online_step` after `tile`, a tensor after `bufferize`, any attn op after
+    without key ranges or with a word of masks, sinks, origins or score functions after `analyze-mask`, without schedule
+    after `select-schedule`, and any after `online`; an untiled `attn.online_step` after `tile`, a tensor after `bufferize`, any attn op after
     `vector` or `nvvm`. After `gpu`, rejects an `scf.forall`, an attn op outside of a kernel, a kernel of attn ops
     without `attn.schedule`, a step with another schedule than its kernel, and a kernel that takes memrefs or indices.
-    In a kernel with a producer, rejects after `steps` an `attn.wait` of a stage without an `attn.release` between it
-    and the next wait of that tile, an `attn.product` that reads a stage without a wait or after its release, and a copy
-    of a box outside of the producer's role.
+
+    In kernels, each of the phases `gpu` and `steps` has a list of the ops that it allows, and any other op is an error.
+    After `steps`, tensors are in registers, and the roles of a kernel keep a protocol. A stage is waited for, read and
+    released, once each. The producer alone copies boxes. `attn.take_turn` and `attn.pass_turn` alternate in a block.
+    `attn.add_rows` stands between `attn.await_order` and `attn.pass_order`. A `gpu.barrier` stands between an
+    `attn.exchange` and the products that read it. The result of a product is used, and no barrier, wait or copy stands
+    twice in a row.
 
     ```mlir
     // attn-verify-phase{phase=select-schedule}

@@ -41,7 +41,7 @@ mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply, s
 /// The same as a pattern on all attn.apply.
 void populateFusePatterns(mlir::RewritePatternSet &patterns);
 
-/// Replaces the spelled-out masks of `op` by a mask_mod region and attaches its key ranges.
+/// Replaces the words of `op` by regions (expandWords) and attaches its key ranges.
 void analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 /// The same, with the query ranges of a key tile.
 void analyzeMask(mlir::RewriterBase &rewriter, SdpaBackwardOp op);
