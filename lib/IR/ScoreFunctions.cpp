@@ -37,7 +37,7 @@ static Value modify(ScorePosition &at, Region *region, Value x) {
 
 Value attn::evaluateScore(ScorePosition &at, const ScoreFunctions &functions, Value score) {
   // All fields: one without a formula here does not compile.
-  const auto &[numBatch, scale, scaleValue, scoreMod, bias, mask, maskMod, weightMod] = functions;
+  [[maybe_unused]] const auto &[numBatch, scale, scaleValue, scoreMod, bias, mask, maskMod, weightMod] = functions;
   return maskScore(at, functions, scaleScore(at, functions, score));
 }
 
