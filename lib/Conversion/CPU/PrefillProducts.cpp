@@ -113,7 +113,7 @@ void PairProducts::allocate(PrefillTile &t) {
   t.pairs.weights = createWeightPairs(t);
 }
 
-static Combine getPairCombine(VectorBuilder &vb) {
+static auto getPairCombine(VectorBuilder &vb) {
   return [&vb](Value, Value pair, Value pairs, Value sum) { return vb.multiplyAddPairs(pair, pairs, sum); };
 }
 
