@@ -121,10 +121,11 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a
 // C10: a score function in a region of positions.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
              %x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-error @below {{C10: expected mask_mod}}
+  // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars, and tensor.extract of tensors from outside, in mask_mod, found attn.cap}}
   %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) mask_mod {
     %one = arith.constant 1.0 : f32
+    // expected-note @below {{the op is here}}
     %c = attn.cap %one {limit = 2.0 : f64} : f32
     %keep = arith.cmpf olt, %c, %one : f32
     attn.yield %keep : i1
