@@ -76,6 +76,8 @@ struct CompileOptions {
   bool embedCubin = true;
   /// Of GPU targets: PTX instead of what the kernels become; the host's side stays what the source says.
   std::optional<std::string> ptx;
+  /// A folder where machine code is kept by what LLVM makes it from, for later compilations; empty for none.
+  std::string objectCache;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
   /// Asked between passes, from threads of the compilation: true ends it as failed. Empty for never.
   std::function<bool()> isCancelled;
@@ -145,13 +147,15 @@ public:
   /// The LLVM IR of all GPU kernels, as text.
   llvm::Expected<std::string> printGpuIR();
 
-  /// Translates to LLVM IR (after phase llvm) and optimises for the target: all, with the argument check linked in and
-  /// the code of GPU kernels, whose host side this is; the
-  /// kernels of a variant, whose symbols end in `suffix`; or the checked entries, which are not optimised.
+  /// Translates to LLVM IR (after phase llvm), not yet optimised: all, with the argument check linked in and the code
+  /// of GPU kernels, whose host side this is; the kernels of a variant, whose symbols end in `suffix`; or the checked
+  /// entries.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context, ModulePart part = ModulePart::Whole,
                                           llvm::StringRef suffix = "");
 
-  /// The file that all of it becomes, as bytes: translate, then emitFile.
+  /// How the object target's machine code is made of it.
+  EmitOptions getEmitOptions() const;
+  /// The file that all of it becomes, as bytes: translate, then compileModule.
   llvm::Expected<std::string> emit(FileKind kind, ModulePart part = ModulePart::Whole);
 
   mlir::ModuleOp getModule() { return *module; }
@@ -163,7 +167,7 @@ public:
   bool isCancelled() const { return options.isCancelled && options.isCancelled(); }
   /// Known from phase fuse on.
   llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
-  /// Writes down what `emitFile` has found; `suffix` is that of a variant.
+  /// Writes down what `compileModule` has found; `suffix` is that of a variant.
   void noteStack(const StackBytes &stackBytes, llvm::StringRef suffix = "");
 
 private:
