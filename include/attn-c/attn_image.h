@@ -35,6 +35,12 @@ ATTN_API char *attn_module_take_image(attn_module *module, size_t *size);
  * checksum sees damage, not intent, so load only what this user has written. */
 ATTN_API attn_status attn_module_load(const char *image, size_t size, attn_module **module, char **message);
 
+/* Sets a folder for later compilations of the calling thread; null is none, the default. It is made where it is
+ * missing. Machine code is kept there by a hash of the LLVM IR that it is made of, before LLVM optimises it, of the
+ * processor and of LLVM's build: what another build of attn translates alike is found as well. What was not read for a
+ * week is removed, and the oldest beyond 1 GiB. Files of the folder are code: nobody else may write there. */
+ATTN_API void attn_set_object_cache(const char *folder);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 
 #include "Module.h"
 #include "attn-c/attn_cuda.h"
+#include "attn-c/attn_image.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/MainName.h"
 #include "attn/Onnx/Onnx.h"
@@ -78,6 +79,9 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
   return module;
 }
 
+/// Of attn_set_object_cache.
+static thread_local std::string objectCache;
+
 Expected<CompileOptions> attn::getCompileOptions(const attn_compile_options *given) {
   StringRef parallel = given && given->parallel ? given->parallel : "openmp";
   if (parallel != "openmp" && parallel != "none")
@@ -88,6 +92,7 @@ Expected<CompileOptions> attn::getCompileOptions(const attn_compile_options *giv
     options.target = given->target;
   options.reference = given && given->reference;
   options.failOnFallback = given && given->fail_on_fallback;
+  options.objectCache = objectCache;
   return options;
 }
 
@@ -218,6 +223,8 @@ int32_t attn_use_cuda_driver(const char *path, char *message, size_t size) {
     copyMessage(attn_cuda_message(), message, size);
   return code;
 }
+
+void attn_set_object_cache(const char *folder) { objectCache = folder ? folder : ""; }
 
 void attn_set_num_threads(int threads) { attn_runtime_set_num_threads(threads); }
 int attn_get_num_threads(void) { return attn_runtime_get_num_threads(); }

@@ -9,11 +9,14 @@
 #include "Module.h"
 #include "attn-c/attn_image.h"
 #include "attn/CodeGen/GpuCodeGen.h"
+#include "attn/Support/BuildId.h"
 #include "attn/Support/Version.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/xxhash.h"
+#include "llvm/TargetParser/Host.h"
 #include <cstring>
 
 using namespace llvm;
@@ -35,6 +38,14 @@ static XXH128_hash_t getChecksum(const ImageHeader &header, StringRef body) {
   uint64_t front = xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(&header), offsetof(ImageHeader, checksum)));
   sum.low64 ^= front;
   return sum;
+}
+
+/// The builds of this library and of the MLIR and LLVM that it runs with.
+static const std::string &getBuildId() {
+  static const std::string id =
+      getBuildIds({reinterpret_cast<uintptr_t>(&attn_compile_key), reinterpret_cast<uintptr_t>(&mlir::verify),
+                   reinterpret_cast<uintptr_t>(&sys::getHostCPUFeatures)});
+  return id;
 }
 
 static attn_status refuse(attn_status status, const Twine &text, char **message) {

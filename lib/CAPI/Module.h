@@ -38,9 +38,6 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> openSource(attn_source_kind 
 /// The options of a C caller; an error where `parallel` has an unknown value.
 llvm::Expected<CompileOptions> getCompileOptions(const attn_compile_options *given);
 
-/// The builds of this library and of the LLVM and MLIR that it uses, by the linker's build ids.
-const std::string &getBuildId();
-
 } // namespace attn
 
 #endif // ATTN_LIB_CAPI_MODULE_H

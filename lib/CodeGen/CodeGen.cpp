@@ -6,6 +6,7 @@
 
 #include "attn/CodeGen/CodeGen.h"
 #include "NarrowFloats.h"
+#include "ObjectCache.h"
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
@@ -17,6 +18,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
@@ -75,8 +77,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   return machine;
 }
 
-void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops,
-                    bool isQuick) {
+/// What LLVM's passes read of the target in the module itself.
+static void prepareModule(Module &module, const TargetInfo &target) {
   moveNarrowFloatsAsIntegers(module);
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
@@ -96,13 +98,16 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("min-legal-vector-width", width);
   }
+}
+
+static void runPasses(Module &module, TargetMachine &machine, const EmitOptions &options) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager sccs;
   ModuleAnalysisManager modules;
   PipelineTuningOptions tuning;
-  tuning.LoopVectorization = vectorizeLoops;
-  tuning.SLPVectorization = vectorizeLoops;
+  tuning.LoopVectorization = options.vectorizeLoops;
+  tuning.SLPVectorization = options.vectorizeLoops;
   // The pass gate of the module's context lets a caller skip passes.
   OptPassGateInstrumentation gate(module.getContext());
   PassInstrumentationCallbacks callbacks;
@@ -114,11 +119,20 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   ModulePassManager passes;
-  if (isQuick)
+  if (options.isQuick)
     cantFail(builder.parsePassPipeline(passes, kQuickPasses));
   else
     passes = builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
   passes.run(module, modules);
+}
+
+Error optimizeModule(Module &module, const TargetInfo &target, const EmitOptions &options) {
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  prepareModule(module, target);
+  runPasses(module, **machine, options);
+  return Error::success();
 }
 
 namespace {
@@ -191,14 +205,28 @@ Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind 
   return std::string(bytes.data(), bytes.size());
 }
 
-Expected<std::string> emitFile(Module &module, const TargetInfo &target, FileKind kind, bool isQuick,
-                               StackBytes *stackBytes) {
+Expected<std::string> compileModule(Module &module, const TargetInfo &target, FileKind kind, const EmitOptions &options,
+                                    StackBytes *stackBytes) {
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
-  if (isQuick)
+  prepareModule(module, target);
+  std::optional<CachedObject> cached;
+  if (!options.objectCache.empty()) {
+    cached.emplace(options.objectCache, module, **machine,
+                   ArrayRef<bool>({kind == FileKind::Object, options.vectorizeLoops, options.isQuick, !!stackBytes}));
+    if (std::optional<std::string> bytes = cached->read(stackBytes))
+      return std::move(*bytes);
+  }
+  runPasses(module, **machine, options);
+  if (options.isQuick)
     (*machine)->setOptLevel(CodeGenOptLevel::Less);
-  return emitFile(module, **machine, kind, stackBytes);
+  Expected<std::string> bytes = emitFile(module, **machine, kind, stackBytes);
+  // A caller that has cancelled it by the gate has left passes out.
+  OptPassGate &gate = module.getContext().getOptPassGate();
+  if (bytes && cached && (!gate.isEnabled() || gate.shouldRunPass("cache", "module")))
+    cached->write(*bytes, stackBytes ? *stackBytes : StackBytes());
+  return bytes;
 }
 
 //===----------------------------------------------------------------------===//

@@ -53,15 +53,7 @@ Expected<std::unique_ptr<Module>> translateGpuModule(mlir::Operation *gpuModule,
   for (Function &function : *module)
     if (!function.isDeclaration() && function.getCallingConv() != CallingConv::PTX_Kernel)
       function.setLinkage(GlobalValue::InternalLinkage);
-  optimizeModule(*module, target, **machine, /*vectorizeLoops=*/false);
   return module;
-}
-
-Expected<std::string> emitPTX(Module &module, const TargetInfo &target) {
-  Expected<std::unique_ptr<TargetMachine>> machine = createGpuMachine(target);
-  if (!machine)
-    return machine.takeError();
-  return emitFile(module, **machine, FileKind::Assembly);
 }
 
 /// The CUDA version whose driver accepts the PTX: ISA 7.N came with CUDA 11.N, 8.N with 12.N.

@@ -54,8 +54,8 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   if (!module || (withEntries && !entries))
     return createStringError("translation to LLVM IR failed");
   StackBytes stackBytes;
-  Expected<std::string> object =
-      emitFile(*module, (*compiler)->getObjectTarget(), FileKind::Object, /*isQuick=*/false, &stackBytes);
+  Expected<std::string> object = compileModule(*module, (*compiler)->getObjectTarget(), FileKind::Object,
+                                               (*compiler)->getEmitOptions(), &stackBytes);
   if (!object)
     return object.takeError();
   (*compiler)->noteStack(stackBytes, variant.suffix);

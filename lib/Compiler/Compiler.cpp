@@ -360,9 +360,12 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
     }
   if (options.emulatesVectors)
     emulateVectors(*result);
-  bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
-  optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash && !options.isQuick, options.isQuick);
   return result;
+}
+
+EmitOptions Compiler::getEmitOptions() const {
+  bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
+  return {/*vectorizeLoops=*/!isFlash && !options.isQuick, options.isQuick, options.objectCache};
 }
 
 llvm::Expected<std::string> Compiler::emit(FileKind kind, ModulePart part) {
@@ -373,7 +376,7 @@ llvm::Expected<std::string> Compiler::emit(FileKind kind, ModulePart part) {
   if (!code)
     return llvm::createStringError("translation to LLVM IR failed");
   StackBytes stackBytes;
-  llvm::Expected<std::string> bytes = emitFile(*code, objectTarget, kind, options.isQuick, &stackBytes);
+  llvm::Expected<std::string> bytes = compileModule(*code, objectTarget, kind, getEmitOptions(), &stackBytes);
   noteStack(stackBytes);
   return bytes;
 }

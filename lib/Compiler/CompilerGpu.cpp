@@ -88,7 +88,8 @@ llvm::Expected<std::vector<Compiler::GpuImage>> Compiler::emitImages(bool needsC
     llvm::Expected<std::unique_ptr<llvm::Module>> code = translateGpuModule(gpuModule, target, llvmContext);
     if (!code)
       return code.takeError();
-    llvm::Expected<std::string> ptx = emitPTX(**code, target);
+    llvm::Expected<std::string> ptx = compileModule(**code, target, FileKind::Assembly,
+                                                    {.vectorizeLoops = false, .objectCache = options.objectCache});
     if (!ptx)
       return ptx.takeError();
     image.ptx = std::move(*ptx);
@@ -118,6 +119,8 @@ llvm::Expected<std::string> Compiler::printGpuIR() {
     llvm::Expected<std::unique_ptr<llvm::Module>> code = translateGpuModule(gpuModule, target, llvmContext);
     if (!code)
       return code.takeError();
+    if (llvm::Error error = optimizeModule(**code, target, {.vectorizeLoops = false}))
+      return error;
     (*code)->print(os, nullptr);
   }
   return text;

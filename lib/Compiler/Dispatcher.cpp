@@ -321,8 +321,7 @@ Expected<std::string> compileDispatcher(const DispatcherSource &source) {
   Expected<Module *> module = dispatcher.build();
   if (!module)
     return module.takeError();
-  optimizeModule(**module, *target, **machine, /*vectorizeLoops=*/false);
-  return emitFile(**module, **machine, FileKind::Object);
+  return compileModule(**module, *target, FileKind::Object, {.vectorizeLoops = false});
 }
 
 } // namespace attn

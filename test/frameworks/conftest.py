@@ -1,12 +1,15 @@
-"""Settings of these tests: fresh seeds for each, and kernels are compiled and not found on disk."""
+"""Settings of these tests: fresh seeds for each, and kernels are compiled and not found on disk, up to the LLVM IR of
+which an earlier test has made machine code.
+"""
 
 import sys
 
 import pytest
 
 import attn
+from paths import OBJECTS
 
-attn.set_cache(enabled=False)
+attn.set_cache(enabled=False, objects=OBJECTS)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """Settings of the Python tests: hypothesis draws the same examples every time, fresh generators for each test, kernels
-are compiled and not found on disk, and a test whose parameter `target` is a level of x86-64 that this processor does
-not run is skipped.
+are compiled and not found on disk, up to the LLVM IR of which an earlier test has made machine code, and a test whose
+parameter `target` is a level of x86-64 that this processor does not run is skipped.
 """
 
 import hypothesis
@@ -9,8 +9,9 @@ import pytest
 
 import attn
 import processor
+from paths import OBJECTS
 
-attn.set_cache(enabled=False)
+attn.set_cache(enabled=False, objects=OBJECTS)
 hypothesis.settings.register_profile("attn", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("attn")
 

@@ -13,6 +13,8 @@ from chain_ir import chain
 from helpers import C_COMPILER, Shape
 
 ATTNC = Path(__file__).parents[2] / "build" / "release" / "bin" / "attnc"
+# Where tests find the machine code that earlier ones have made.
+OBJECTS = ATTNC.parents[1] / "test" / "objects"
 CALLER = Path(__file__).with_name("call_kernel.c")
 
 
@@ -25,7 +27,7 @@ def call(*command: str | Path, text: str | None = None) -> str:
 
 def attnc(*arguments: str | Path, text: str | None = None) -> str:
     """The standard output of attnc."""
-    return call(ATTNC, *arguments, text=text)
+    return call(ATTNC, *arguments, f"--object-cache={OBJECTS}", text=text)
 
 
 def python_call(q, k, v, causal=None):

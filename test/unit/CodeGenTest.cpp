@@ -165,6 +165,33 @@ TEST(CodeGen, SameObjectEveryTime) {
   EXPECT_EQ(emit(kProblem, getOptions("x86-64-v3", true)), emit(kProblem, getOptions("x86-64-v3", true)));
 }
 
+// A compilation that is cancelled leaves passes of LLVM out: its bytes are not those of the module.
+TEST(CodeGen, WhatIsCancelledIsNotCached) {
+  Folder folder;
+  CompileOptions options = getOptions(getLowest());
+  std::string expected = emit(kProblem, options);
+  options.objectCache = folder.getPath("objects");
+  std::string source = problemToMLIR(llvm::cantFail(parseProblem(kProblem)));
+  for (unsigned limit = 0, cancelled = 1; cancelled; limit += limit / 4 + 1) {
+    unsigned questions = 0;
+    bool isEmitting = false;
+    options.isCancelled = [&] { return isEmitting && ++questions > limit; };
+    auto compiler = llvm::cantFail(Compiler::create(options, llvm::nulls()));
+    ASSERT_TRUE(llvm::succeeded(compiler->parse(llvm::MemoryBuffer::getMemBufferCopy(source))) &&
+                llvm::succeeded(compiler->run()));
+    isEmitting = true;
+    llvm::Expected<std::string> bytes = compiler->emit(FileKind::Object);
+    cancelled = questions > limit;
+    EXPECT_EQ(llvm::sys::fs::exists(options.objectCache), !cancelled) << limit << " questions";
+    if (cancelled)
+      llvm::consumeError(bytes.takeError());
+    else
+      EXPECT_EQ(llvm::cantFail(std::move(bytes)), expected);
+  }
+  options.isCancelled = nullptr;
+  EXPECT_EQ(emit(kProblem, options), expected);
+}
+
 TEST(CodeGen, LookupNamesWhatIsMissing) {
   auto loaded = llvm::cantFail(LoadedObject::load(emit(kProblem, getOptions(getLowest()))));
   llvm::Expected<void *> entry = loaded->lookup("absent");

@@ -64,8 +64,7 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
   code->setDataLayout(machine->createDataLayout());
   if (isEmulated)
     emulateVectors(*code);
-  optimizeModule(*code, objectTarget, *machine);
-  auto object = llvm::cantFail(emitFile(*code, *machine, FileKind::Object));
+  auto object = llvm::cantFail(compileModule(*code, objectTarget, FileKind::Object));
   auto result = std::make_unique<Tile>();
   result->object = llvm::cantFail(LoadedObject::load(object));
   result->entry = llvm::cantFail(result->object->lookup("_mlir_ciface_tile"));

@@ -154,8 +154,7 @@ Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const Target
   module.setDataLayout((*machine)->createDataLayout());
   buildFmaLoop(module, target, product);
   buildReadLoop(module, target);
-  optimizeModule(module, target, **machine);
-  Expected<std::string> object = emitFile(module, **machine, FileKind::Object);
+  Expected<std::string> object = compileModule(module, target, FileKind::Object);
   if (!object)
     return object.takeError();
   return LoadedObject::load(*object);

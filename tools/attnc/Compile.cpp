@@ -81,6 +81,8 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, Str
   std::unique_ptr<Module> module = compiler.translate(context);
   if (!module)
     return createStringError("translation to LLVM IR failed");
+  if (Error error = optimizeModule(*module, compiler.getObjectTarget(), compiler.getEmitOptions()))
+    return error;
   module->print(os, nullptr);
   return bytes;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Flags.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace llvm;
 using namespace attn;
@@ -73,6 +74,9 @@ cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has writ
                            cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
                                 inCompile, inRun, inCategory);
+cl::opt<std::string> objectCache("object-cache",
+                                 cl::desc("keep machine code by the LLVM IR that it is made of, a week"),
+                                 cl::value_desc("DIR"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
                         inCategory);
 
@@ -176,7 +180,7 @@ Error checkFlags() {
     return error;
   for (const cl::opt<std::string> *option :
        {&target, &schedule, &tuned, &dumpPhases, &output, &stopAfter, &header, &manifest, &cName, &ptxas, &cudaDriver,
-        &kernelName, &problemFile, &runner})
+        &kernelName, &problemFile, &runner, &objectCache})
     if (option->getNumOccurrences() > 0 && option->empty())
       return createStringError("expected a value of " + Twine(option->ArgStr.size() > 1 ? "--" : "-") + option->ArgStr +
                                ", found none; write one, or leave it out");
@@ -188,6 +192,12 @@ Error checkFlags() {
   if (!names)
     return names.takeError();
   kernelNames = std::move(*names);
+  if (!objectCache.empty()) {
+    (void)sys::fs::create_directories(objectCache, /*IgnoreExisting=*/true, sys::fs::owner_all);
+    if (!sys::fs::is_directory(objectCache))
+      return createStringError("expected a folder after --object-cache, or one that can be made, found '" +
+                               objectCache + "'; write another, or leave it out");
+  }
   if (!(seconds >= 0))
     return createStringError("expected --seconds to be 0 or more, found " + std::to_string(seconds));
   if (runCommand && seconds.getNumOccurrences() && !timed)

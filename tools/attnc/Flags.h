@@ -25,7 +25,7 @@ extern llvm::cl::SubCommand *const kCommands[3];
 extern const std::string kPhaseNames;
 
 extern llvm::cl::opt<std::string> inputFile, target, schedule, tuned, dumpPhases, output, stopAfter, header, manifest,
-    cName, ptxas, cudaDriver, kernelName, runner, problemFile, json;
+    cName, ptxas, cudaDriver, kernelName, runner, problemFile, json, objectCache;
 extern llvm::cl::list<std::string> problems, entries, inputs, outputs, sizes;
 extern llvm::cl::opt<Parallel> parallel;
 extern llvm::cl::opt<WorkspaceOwner> workspace;

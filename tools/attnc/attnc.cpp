@@ -47,6 +47,7 @@ CompileOptions getOptions() {
   options.names = kernelNames;
   options.remarks = flags::remarks;
   options.ptxas = ptxas;
+  options.objectCache = objectCache;
   options.dumpDirectory = dumpPhases;
   return options;
 }

@@ -30,11 +30,17 @@ namespace attn {
 /// A machine for position-independent code on `target`.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
 
-/// Gives every function the target's attributes and runs LLVM's -O3 pipeline, or with `isQuick` only a few passes, for
-/// code that runs once. Flash kernels are already vectorised; LLVM's own vectorisers, which are for materialised
-/// chains, would only cost time.
-void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
-                    bool vectorizeLoops = true, bool isQuick = false);
+/// How a module becomes machine code.
+struct EmitOptions {
+  /// Flash kernels are already vectorised; LLVM's own vectorisers, which are for materialised chains, would only cost
+  /// time.
+  bool vectorizeLoops = true;
+  bool isQuick = false;         ///< a few passes in place of LLVM's -O3 pipeline: for code that runs once
+  std::string objectCache = {}; ///< a folder of what was made before; empty for none
+};
+
+/// Gives every function the target's attributes and runs LLVM's pipeline.
+llvm::Error optimizeModule(llvm::Module &module, const TargetInfo &target, const EmitOptions &options = {});
 
 /// The processor with AVX2 that runs code with wider vectors for `target`, after emulateVectors.
 TargetInfo getEmulatedTarget(const TargetInfo &target);
@@ -44,11 +50,12 @@ enum class FileKind { Object, Assembly };
 /// Bytes of stack of a function by name, including those of its callees in the module and of the bodies of its parallel
 /// loops.
 using StackBytes = llvm::StringMap<int64_t>;
-/// Machine code as the bytes of a file.
+/// Machine code of a module as it is, as the bytes of a file.
 llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind,
                                      StackBytes *stackBytes = nullptr);
-llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &target, FileKind kind,
-                                     bool isQuick = false, StackBytes *stackBytes = nullptr);
+/// That of a module once it is optimised; or what the cache has of an equal module.
+llvm::Expected<std::string> compileModule(llvm::Module &module, const TargetInfo &target, FileKind kind,
+                                          const EmitOptions &options = {}, StackBytes *stackBytes = nullptr);
 
 /// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
 /// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path. For another

@@ -24,12 +24,10 @@ class Module;
 
 namespace attn {
 
-/// The LLVM IR of a gpu.module on the LLVM and NVVM dialects, optimised. Only kernels are visible from outside.
+/// The LLVM IR of a gpu.module on the LLVM and NVVM dialects, for optimizeModule, or compileModule, whose assembly is
+/// PTX. Only kernels are visible from outside.
 llvm::Expected<std::unique_ptr<llvm::Module>> translateGpuModule(mlir::Operation *gpuModule, const TargetInfo &target,
                                                                  llvm::LLVMContext &context);
-
-/// The PTX of that module.
-llvm::Expected<std::string> emitPTX(llvm::Module &module, const TargetInfo &target);
 
 /// ptxas' figures for one kernel.
 struct KernelResources {

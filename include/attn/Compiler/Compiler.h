@@ -78,6 +78,8 @@ struct CompileOptions {
   bool embedCubin = true;
   /// For GPU targets: PTX that replaces the kernels; the host code is still that of the source.
   std::optional<std::string> ptx;
+  /// A folder where machine code is kept by what LLVM makes it from, for later compilations; empty for none.
+  std::string objectCache;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
   /// Polled between passes by threads of the compilation: true makes it fail. Empty for never.
   std::function<bool()> isCancelled;
@@ -147,13 +149,15 @@ public:
   /// The LLVM IR of all GPU kernels, as text.
   llvm::Expected<std::string> printGpuIR();
 
-  /// Translates to LLVM IR (after phase llvm) and optimises for the target: everything, with the argument check and the
-  /// code of GPU kernels linked into this host code; the kernels of a variant, whose symbols end in `suffix`; or the
-  /// checked entries, which are not optimised.
+  /// Translates to LLVM IR (after phase llvm), not yet optimised: all, with the argument check linked in and the code
+  /// of GPU kernels, whose host side this is; the kernels of a variant, whose symbols end in `suffix`; or the checked
+  /// entries.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context, ModulePart part = ModulePart::Whole,
                                           llvm::StringRef suffix = "");
 
-  /// The resulting file as bytes: translate, then emitFile.
+  /// How the object target's machine code is made of it.
+  EmitOptions getEmitOptions() const;
+  /// The file that all of it becomes, as bytes: translate, then compileModule.
   llvm::Expected<std::string> emit(FileKind kind, ModulePart part = ModulePart::Whole);
 
   mlir::ModuleOp getModule() { return *module; }
@@ -165,7 +169,7 @@ public:
   bool isCancelled() const { return options.isCancelled && options.isCancelled(); }
   /// Available from phase fuse on.
   llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
-  /// Records the results of `emitFile`; `suffix` is that of a variant.
+  /// Records the results of `compileModule`; `suffix` is that of a variant.
   void noteStack(const StackBytes &stackBytes, llvm::StringRef suffix = "");
 
 private:

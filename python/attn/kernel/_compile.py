@@ -96,6 +96,7 @@ def compile_source(source: Source, *, cache: bool = True) -> tuple[int, dict[str
 
     def work() -> tuple[int | None, str]:
         module, message = ctypes.c_void_p(), ctypes.c_void_p()
+        library.attn_set_object_cache(_disk_cache.objects() if use_cache else None)  # of this thread
         library.attn_compile_cancellable(
             *(source.kind, source.data, len(source.data), ctypes.byref(options)),
             *(ctypes.byref(cancel), ctypes.byref(module), ctypes.byref(message)),

@@ -54,6 +54,7 @@ class _State:
     enabled: bool = True
     directory: Path | None = None  # None: the default
     limit: int = DEFAULT_LIMIT
+    objects: Path | None = None
     hits: int = 0
     misses: int = 0
 
@@ -64,7 +65,11 @@ os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock
 
 
 def set_cache(
-    *, enabled: bool | None = None, directory: str | os.PathLike[str] | None = None, limit: int | None = None
+    *,
+    enabled: bool | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    objects: str | os.PathLike[str] | None = None,
 ) -> None:
     """Sets whether and where this process keeps compiled kernels on disk; arguments left out change nothing.
 
@@ -73,9 +78,12 @@ def set_cache(
     made, that is another user's, or that others may enter is not used; `cache_info().problem` says why.
 
     Args:
-      enabled: False: nothing is read or written.
+      enabled: False: no kernel is read or written.
       directory: the folder, made with mode 0700 when the first kernel is kept.
       limit: bytes that all kernels in it may have; those used least recently are removed.
+      objects: another folder, for machine code of what is compiled, whether kernels are kept or not; "" is none, as at
+        first. Code is found there by the LLVM IR that it is made of, as by `attnc --object-cache`: for developers of
+        attn, of whose builds each has kernels of its own. Nobody else may write there.
 
     Raises:
       TypeError: an argument of another kind.
@@ -87,13 +95,23 @@ def set_cache(
         raise TypeError(f"expected limit to be a number of bytes, found {limit!r}")
     if limit is not None and limit < 0:
         raise ValueError(f"expected a limit of at least 0 bytes, found {limit}")
-    if directory is not None and "\0" in os.fsdecode(directory):
-        raise ValueError(f"expected directory to be a path, found {directory!r}")
-    path = None if directory is None else Path(os.fsdecode(directory)).expanduser().absolute()
+    path, folder = _path("directory", directory), _path("objects", objects)
     with _lock:
         _state.enabled = _state.enabled if enabled is None else enabled
         _state.directory = _state.directory if path is None else path
         _state.limit = _state.limit if limit is None else limit
+        _state.objects = _state.objects if objects is None else folder if os.fsdecode(objects) else None
+
+
+def objects() -> bytes | None:
+    """The folder of machine code; None for none."""
+    return None if _state.objects is None else os.fsencode(_state.objects)
+
+
+def _path(name: str, given: str | os.PathLike[str] | None) -> Path | None:
+    if given is not None and "\0" in os.fsdecode(given):
+        raise ValueError(f"expected {name} to be a path, found {given!r}")
+    return None if given is None else Path(os.fsdecode(given)).expanduser().absolute()
 
 
 def cache_info() -> CacheInfo:

@@ -169,6 +169,7 @@ def load() -> ctypes.CDLL:
             ],
         ),
         "attn_module_take_image": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]),
+        "attn_set_object_cache": (None, [ctypes.c_char_p]),
         "attn_module_load": (
             ctypes.c_int,
             [

@@ -4,12 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Module.h"
-#include "mlir/IR/Verifier.h"
+#include "attn/Support/BuildId.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/TargetParser/Host.h"
 #include <link.h>
 
 using namespace llvm;
@@ -17,7 +15,7 @@ using namespace llvm;
 namespace {
 /// Input and result of dl_iterate_phdr: the libraries that contain these addresses.
 struct Search {
-  SmallVector<uintptr_t> addresses;
+  ArrayRef<uintptr_t> addresses;
   std::string found;
 };
 } // namespace
@@ -63,13 +61,8 @@ static int visitLibrary(dl_phdr_info *info, size_t, void *data) {
   return 0;
 }
 
-const std::string &attn::getBuildId() {
-  static const std::string id = [] {
-    Search search;
-    search.addresses = {reinterpret_cast<uintptr_t>(&getBuildId), reinterpret_cast<uintptr_t>(&mlir::verify),
-                        reinterpret_cast<uintptr_t>(&sys::getHostCPUFeatures)};
-    dl_iterate_phdr(visitLibrary, &search);
-    return search.found;
-  }();
-  return id;
+std::string attn::getBuildIds(ArrayRef<uintptr_t> addresses) {
+  Search search{addresses, ""};
+  dl_iterate_phdr(visitLibrary, &search);
+  return search.found;
 }
