@@ -15,9 +15,6 @@ using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
 
-/// Weights are written twice as long as they are.
-static constexpr size_t kMaxText = size_t(1) << 32;
-
 bool attn::onnx::isSoftmaxStep(const Node &node) {
   return isStandardDomain(node.domain) && (node.opType == "Softmax" || node.opType == "Exp");
 }
@@ -28,7 +25,7 @@ static bool isProduct(const Node &node) {
 
 bool attn::onnx::isConstant(const Value &value) {
   auto isNumber = [](const Size &size) { return size.number.has_value(); };
-  return value.name.empty() && (value.data || (value.integers && llvm::all_of(*value.integers, isNumber)));
+  return !value.ir && (value.data || (value.integers && llvm::all_of(*value.integers, isNumber)));
 }
 
 Error attn::onnx::addInitializers(const Model &model, GraphFunction &function) {
@@ -47,8 +44,8 @@ namespace {
 /// Goes through the nodes in their order, which is topological.
 class Planner {
 public:
-  Planner(Model &model, StringRef name) : model(model), name(name) {
-    plan.function = std::make_unique<GraphFunction>(model);
+  Planner(Model &model, mlir::MLIRContext &context, StringRef name) : model(model), name(name) {
+    plan.function = std::make_unique<GraphFunction>(model, context);
   }
   Expected<GraphPlan> run();
 
@@ -119,7 +116,7 @@ Error Planner::addOperand(StringRef operand) {
   auto found = model.types.find(operand);
   TensorType type = found == model.types.end() ? TensorType() : found->second;
   if (const Value *alike = type.hasShape ? nullptr : findAlike(operand))
-    return plan.function->addArgument(operand, alike->element, alike->sizes, /*areOwn=*/true);
+    return plan.function->addArgumentLike(operand, *alike);
   readsUnknown |= producers.contains(operand) && (type.elementType == 0 || !type.hasShape);
   return plan.function->addArgument(operand, type);
 }
@@ -167,10 +164,6 @@ Expected<GraphPlan> Planner::run() {
     }
     for (StringRef value : model.nodes[i].outputs)
       producers[value] = i;
-    if (plan.function->getSize() > kMaxText)
-      return llvm::createStringError(formatv("{0}: expected a graph of at most {1} bytes as text, found more; write "
-                                             "models of Attention nodes, or weights as inputs",
-                                             name, kMaxText));
   }
   for (StringRef output : model.outputs)
     if (plan.uncovered.empty() && !plan.function->find(output))
@@ -246,8 +239,8 @@ static Error checkOrder(const Model &model, StringRef name) {
   return Error::success();
 }
 
-Expected<GraphPlan> attn::onnx::planGraph(Model &model, StringRef name) {
+Expected<GraphPlan> attn::onnx::planGraph(Model &model, mlir::MLIRContext &context, StringRef name) {
   if (Error error = checkOrder(model, name))
     return std::move(error);
-  return Planner(model, name).run();
+  return Planner(model, context, name).run();
 }

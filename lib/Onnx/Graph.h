@@ -17,7 +17,7 @@ namespace attn::onnx {
 
 /// What became of the nodes.
 struct GraphPlan {
-  /// All that is covered, printed but for its end.
+  /// All that is covered, built but for its end.
   std::unique_ptr<GraphFunction> function;
   bool isWhole = false; ///< each node is covered, and each output is there
   /// Nodes of the parts that hold a softmax between products, where the graph is not covered; in the graph's order.
@@ -30,15 +30,15 @@ struct GraphPlan {
   std::vector<std::string> problems;
 };
 
-/// Prints all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
-llvm::Expected<GraphPlan> planGraph(Model &model, llvm::StringRef name);
+/// Builds all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
+llvm::Expected<GraphPlan> planGraph(Model &model, mlir::MLIRContext &context, llvm::StringRef name);
 
 /// The function of one part (GraphParts.cpp); its arguments are what other nodes make, its results what others read.
 /// Constants and sizes that nodes outside have calculated are calculated again.
-llvm::Expected<std::string> printPart(const Model &model, const GraphFunction &whole, llvm::ArrayRef<size_t> nodes,
-                                      llvm::StringRef name);
+llvm::Expected<mlir::func::FuncOp> buildPart(const Model &model, mlir::MLIRContext &context, const GraphFunction &whole,
+                                             llvm::ArrayRef<size_t> nodes, llvm::StringRef name);
 
-/// A value that each function can print without a node.
+/// A value that each function can build without a node.
 bool isConstant(const Value &value);
 llvm::Error addInitializers(const Model &model, GraphFunction &function);
 

@@ -4,64 +4,86 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "GraphFunction.h"
+#include "AttentionBuilder.h"
+#include "attn/IR/Attn.h"
 #include "attn/Onnx/Onnx.h"
 #include "attn/Support/CNames.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace attn;
 using namespace attn::onnx;
 using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
-using llvm::join;
 using llvm::StringRef;
+
+GraphFunction::GraphFunction(const Model &model, mlir::MLIRContext &context)
+    : model(model), function(mlir::func::FuncOp::create(mlir::UnknownLoc::get(&context), "",
+                                                        mlir::FunctionType::get(&context, {}, {}))),
+      block(function->addEntryBlock()), b(function->getLoc(), block) {}
 
 const Value *GraphFunction::find(StringRef name) const {
   auto found = values.find(name);
   return found == values.end() ? nullptr : &found->second;
 }
 
-std::string GraphFunction::makeArgumentName(StringRef name) {
+mlir::DictionaryAttr GraphFunction::nameArgument(StringRef name) {
   std::string text = makeCName(name);
   while (!names.insert(text).second)
     text += "_";
-  return text;
+  return b.getDictionaryAttr(b.getNamedAttr(kNameAttr, b.getStringAttr(text)));
+}
+
+mlir::Value GraphFunction::addParameter(StringRef name, mlir::Type type) {
+  arguments.push_back(nameArgument(name));
+  return block->addArgument(type, b.getLoc());
 }
 
 Error GraphFunction::addArgument(StringRef name, const TensorType &type) {
-  Sizes sizes;
-  for (const Dimension &dimension : type.shape)
-    sizes.push_back({dimension.size, dimension.symbol.str()});
   if (type.elementType == 0 || !type.hasShape)
     return llvm::createStringError("expected a tensor type with a shape for " + quote(name) +
                                    ", found none; write onnx.shape_inference.infer_shapes(model), or export with "
                                    "value_info");
-  return addArgument(name, DataType(type.elementType), sizes);
+  Sizes sizes;
+  for (const Dimension &dimension : type.shape)
+    sizes.push_back({dimension.size});
+  return addArgument(name, DataType(type.elementType), std::move(sizes), [&](size_t dim) {
+    StringRef symbol = type.shape[dim].symbol;
+    return symbol.empty() ? nullptr : &symbols[symbol];
+  });
 }
 
-Error GraphFunction::addArgument(StringRef name, DataType element, const Sizes &sizes, bool areOwn) {
-  if (getElementName(element).empty())
+Error GraphFunction::addArgument(StringRef name, const Value &outside) {
+  return addArgument(name, outside.element, outside.sizes,
+                     [&](size_t dim) { return &outsides[outside.sizes[dim].value]; });
+}
+
+Error GraphFunction::addArgumentLike(StringRef name, const Value &value) {
+  Sizes own = value.sizes;
+  return addArgument(name, value.element, value.sizes,
+                     [&](size_t dim) { return dims.contains(own[dim].value) ? &own[dim] : nullptr; });
+}
+
+Error GraphFunction::addArgument(StringRef name, DataType element, Sizes sizes,
+                                 llvm::function_ref<Size *(size_t)> find) {
+  if (!isElement(element))
     return llvm::createStringError("expected " + quote(name) +
                                    " of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64 or BOOL, found " +
                                    getDataTypeName(int64_t(element)));
-  Value value = {element, sizes, "%a" + std::to_string(arguments.size())};
+  Value value = {element, std::move(sizes)};
   if (Error error = checkValue(value))
     return llvm::createStringError(quote(name) + ": " + llvm::toString(std::move(error)));
+  value.ir = addParameter(name, b.getType(value));
   for (auto [dim, size] : llvm::enumerate(value.sizes)) {
-    if (size.number || (areOwn && dims.contains(size.value)))
+    if (size.number)
       continue;
-    Size &known = symbols[areOwn ? "" : size.value];
-    if (areOwn || size.value.empty() || known.value.empty()) {
-      std::string index = text.addIndex(fixed(int64_t(dim)));
-      known = {std::nullopt, text.makeName()};
-      text.line("{0} = tensor.dim {1}, {2} : {3}", known.value, value.name, index, printType(value));
-      dims.insert(known.value);
-    }
-    size = known;
+    Size *known = find(dim);
+    size = known && known->value ? *known : b.addDim(value.ir, dim);
+    dims.insert(size.value);
+    if (known)
+      *known = size;
   }
-  arguments.push_back(formatv("{0}: {1} {{attn.name = \"{2}\"}", value.name, printType(value), makeArgumentName(name)));
   values[name] = std::move(value);
   return Error::success();
 }
@@ -73,13 +95,13 @@ bool GraphFunction::addSizes(StringRef name, const Value &list, const SizeTable 
     const SizeSum sum = table.get(size);
     for (const auto &[factors, number] : sum.getTerms()) {
       Size product = fixed(number);
-      for (const std::string &factor : factors) {
-        auto known = symbols.find(factor);
-        if (known == symbols.end())
+      for (unsigned factor : factors) {
+        auto known = outsides.find(table.getSize(factor).value);
+        if (known == outsides.end())
           return false;
-        product = text.multiply(product, known->second);
+        product = b.multiply(product, known->second);
       }
-      total = text.add(total, product);
+      total = b.add(total, product);
     }
     integers.push_back(total);
   }
@@ -93,7 +115,7 @@ bool GraphFunction::addSizes(StringRef name, const Value &list, const SizeTable 
 void GraphFunction::useDeclared(StringRef name, Value &value) {
   auto found = model.types.find(name);
   if (found == model.types.end() || !found->second.hasShape || found->second.shape.size() != value.getRank() ||
-      value.name.empty())
+      !value.ir)
     return;
   Value known = value;
   for (auto [size, dimension] : llvm::zip(known.sizes, found->second.shape)) {
@@ -104,10 +126,8 @@ void GraphFunction::useDeclared(StringRef name, Value &value) {
     else if (dimension.size && *dimension.size > 0)
       size = fixed(*dimension.size);
   }
-  if (printType(known) != printType(value)) {
-    known.name = text.makeName();
-    text.line("{0} = tensor.cast {1} : {2} to {3}", known.name, value.name, printType(value), printType(known));
-  }
+  if (b.getType(known) != b.getType(value))
+    known.ir = b.make<tensor::CastOp>(b.getType(known), value.ir);
   value = std::move(known);
 }
 
@@ -115,8 +135,8 @@ Error GraphFunction::addNode(const Node &node) {
   Values operands;
   for (StringRef name : node.inputs)
     operands.push_back(name.empty() ? Value() : *find(name));
-  NodeView view(node, std::move(operands), model, text);
-  Expected<Values> results = printNode(view);
+  NodeView view(node, std::move(operands), model, b);
+  Expected<Values> results = buildNode(view);
   if (!results)
     return results.takeError();
   for (auto [i, value] : llvm::enumerate(*results))
@@ -130,7 +150,7 @@ Error GraphFunction::addNode(const Node &node) {
 /// The caller makes the results: it must be able to calculate their sizes from what it passes.
 Error GraphFunction::checkResult(StringRef name, const Value &value) const {
   for (auto [dim, size] : llvm::enumerate(value.sizes)) {
-    if (!size.number && !text.isTold(size))
+    if (!size.number && !b.isTold(size))
       return llvm::createStringError(
           formatv("expected sizes of results that are arithmetic on sizes of inputs, found one that a comparison "
                   "decides on in dimension {0} of {1}; make outputs of what it is calculated from",
@@ -139,26 +159,35 @@ Error GraphFunction::checkResult(StringRef name, const Value &value) const {
   return Error::success();
 }
 
-Expected<std::string> GraphFunction::finish(StringRef name, StringRef kind, llvm::ArrayRef<StringRef> results) {
-  std::vector<std::string> types, returned, declared;
+void GraphFunction::addAttention(const AttentionNode &node) {
+  AttentionInputs inputs;
+  AttentionBuilder builder(b, node, inputs);
+  for (unsigned i = 0; i < kNumInputs; ++i)
+    if (node.has[i])
+      inputs[i] = addParameter(kInputNames[i], b.getType(builder.getInput(Input(i))));
+  for (auto [name, value] : llvm::zip_equal(kOutputNames, builder.build()))
+    values[name] = value;
+}
+
+Expected<mlir::func::FuncOp> GraphFunction::finish(StringRef name, StringRef kind, llvm::ArrayRef<StringRef> results) {
+  llvm::SmallVector<mlir::Value> returned;
+  llvm::SmallVector<mlir::DictionaryAttr> declared;
   for (StringRef result : results) {
-    Value value = *find(result);
+    const Value value = *find(result);
     if (Error error = checkResult(result, value))
       return std::move(error);
-    std::string source = text.getName(value);
+    mlir::Value source = b.get(value);
     // A kernel returns no argument, constant or other result as it is.
-    if (value.name.empty() || StringRef(source).starts_with("%a") || !taken.insert(source).second) {
-      Value init = text.addEmpty(value.element, value.sizes);
-      std::string copy = text.makeName();
-      text.line("{0} = linalg.copy ins({1} : {2}) outs({3} : {2}) -> {2}", copy, source, printType(value), init.name);
-      source = copy;
-    }
+    if (!value.ir || mlir::isa<mlir::BlockArgument>(source) || !taken.insert(source).second)
+      source = b.make<linalg::CopyOp>(source, b.addEmpty(value.element, value.sizes).ir);
     returned.push_back(source);
-    types.push_back(printType(value));
-    declared.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), makeArgumentName(result)));
+    declared.push_back(nameArgument(result));
   }
-  return formatv("func.func @{0}({1})\n    -> ({2}) attributes {{{6} = \"{7}\"} {{\n{3}  return {4} : {5}\n}\n", name,
-                 join(arguments, ", "), join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "),
-                 kOnnxAttr, kind)
-      .str();
+  mlir::func::ReturnOp::create(b, returned);
+  function->setName(name);
+  function->setType(b.getFunctionType(block->getArgumentTypes(), mlir::ValueRange(returned).getTypes()));
+  function->setAllArgAttrs(arguments);
+  function->setAllResultAttrs(declared);
+  function->getOperation()->setAttr(kOnnxAttr, b.getStringAttr(kind));
+  return function.release();
 }

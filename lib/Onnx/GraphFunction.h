@@ -8,6 +8,7 @@
 
 #include "GraphOps.h"
 
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace attn::onnx {
@@ -15,38 +16,48 @@ namespace attn::onnx {
 /// A function that grows by a node at a time. Values are called as the model calls them.
 class GraphFunction {
 public:
-  explicit GraphFunction(const Model &model) : model(model) {}
+  GraphFunction(const Model &model, mlir::MLIRContext &context);
 
   /// The value, or null where no node or argument has it yet.
   const Value *find(llvm::StringRef name) const;
   /// A value that is known without a node of this function: a constant.
   void addConstant(llvm::StringRef name, const Value &value) { values[name] = value; }
   /// The next argument; sizes that only the run knows are one where their symbols are.
-  /// Its sizes are symbols, or `areOwn`: those of a value here.
-  llvm::Error addArgument(llvm::StringRef name, DataType element, const Sizes &sizes, bool areOwn = false);
   llvm::Error addArgument(llvm::StringRef name, const TensorType &type);
+  /// The same with the sizes of a value of another function.
+  llvm::Error addArgument(llvm::StringRef name, const Value &outside);
+  /// The same with the sizes of a value here.
+  llvm::Error addArgumentLike(llvm::StringRef name, const Value &value);
   /// Known integers of another function, whose sizes the arguments here tell; false where they do not.
   bool addSizes(llvm::StringRef name, const Value &list, const SizeTable &table);
-  /// Prints the node; its operands are there.
+  /// Builds the node; its operands are there.
   llvm::Error addNode(const Node &node);
+  /// Builds an Attention node alone, on arguments that are called as its inputs are.
+  void addAttention(const AttentionNode &node);
   /// The function with these results; an error where no argument tells a size of one.
-  llvm::Expected<std::string> finish(llvm::StringRef name, llvm::StringRef kind,
-                                     llvm::ArrayRef<llvm::StringRef> results);
-  size_t getSize() const { return text.getSize(); }
-  const SizeTable &getSizes() const { return text.getSizes(); }
+  llvm::Expected<mlir::func::FuncOp> finish(llvm::StringRef name, llvm::StringRef kind,
+                                            llvm::ArrayRef<llvm::StringRef> results);
+  const SizeTable &getSizes() const { return b.getSizes(); }
 
 private:
   /// A name in C that no other argument or result has.
-  std::string makeArgumentName(llvm::StringRef name);
+  mlir::DictionaryAttr nameArgument(llvm::StringRef name);
+  /// `find` returns where the size of a dimension is, or will be, known; null for one of its own.
+  llvm::Error addArgument(llvm::StringRef name, DataType element, Sizes sizes, llvm::function_ref<Size *(size_t)> find);
+  mlir::Value addParameter(llvm::StringRef name, mlir::Type type);
   void useDeclared(llvm::StringRef name, Value &value);
   llvm::Error checkResult(llvm::StringRef name, const Value &value) const;
 
   const Model &model;
-  GraphText text;
+  mlir::OwningOpRef<mlir::func::FuncOp> function;
+  mlir::Block *block;
+  GraphBuilder b;
   llvm::StringMap<Value> values;
   llvm::StringMap<Size> symbols;
-  llvm::StringSet<> names, taken, dims; ///< dims: sizes that arguments tell
-  std::vector<std::string> arguments;
+  llvm::DenseMap<mlir::Value, Size> outsides; ///< by the values of another function
+  llvm::StringSet<> names;
+  llvm::DenseSet<mlir::Value> taken, dims; ///< dims: sizes that arguments tell
+  llvm::SmallVector<mlir::DictionaryAttr> arguments;
 };
 
 } // namespace attn::onnx

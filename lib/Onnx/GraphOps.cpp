@@ -137,7 +137,7 @@ Error attn::onnx::checkValue(const Value &value) {
   return Error::success();
 }
 
-Expected<Values> attn::onnx::printNode(NodeView &view) {
+Expected<Values> attn::onnx::buildNode(NodeView &view) {
   for (const Function &function : view.model.functions)
     if (function.name == view.getOp() && function.domain == view.node.domain)
       return view.fail("expected ONNX's own operator, found a function of the model; write onnx.inliner."
@@ -154,10 +154,10 @@ Expected<Values> attn::onnx::printNode(NodeView &view) {
     auto rule = getRules().find(getRuleName(view.node));
     if (rule == getRules().end())
       return view.fail("");
-    Expected<Values> printed = rule->second(view);
-    if (!printed)
-      return printed.takeError();
-    results = std::move(*printed);
+    Expected<Values> built = rule->second(view);
+    if (!built)
+      return built.takeError();
+    results = std::move(*built);
     notePlaces(view, *results);
   }
   for (const Value &value : *results)
@@ -169,13 +169,13 @@ Expected<Values> attn::onnx::printNode(NodeView &view) {
   return std::move(*results);
 }
 
-Expected<Values> attn::onnx::printAs(NodeView &view, StringRef op, Values operands, std::vector<Attribute> attributes) {
+Expected<Values> attn::onnx::buildAs(NodeView &view, StringRef op, Values operands, std::vector<Attribute> attributes) {
   Node node;
   node.name = view.node.name;
   node.opType = op;
   node.attributes = std::move(attributes);
-  NodeView part(node, std::move(operands), view.model, view.text);
-  return printNode(part);
+  NodeView part(node, std::move(operands), view.model, view.b);
+  return buildNode(part);
 }
 
 Attribute attn::onnx::makeAttribute(StringRef name, int64_t integer) {

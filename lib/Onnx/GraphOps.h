@@ -1,6 +1,6 @@
 //===- GraphOps.h - a rule an operator --------------------------*- C++ -*-===//
 //
-// A rule prints the linalg of a node and returns the node's outputs, or says
+// A rule builds the linalg of a node and returns the node's outputs, or says
 // why the node is not covered. One file holds the rules of a family.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -9,20 +9,20 @@
 #ifndef ATTN_LIB_ONNX_GRAPHOPS_H
 #define ATTN_LIB_ONNX_GRAPHOPS_H
 
-#include "GraphText.h"
+#include "GraphBuilder.h"
 
 namespace attn::onnx {
 
-/// A node with its operands. The text is that of the function which the node's lines go to.
+/// A node with its operands, and the builder of the function that the node's ops go to.
 class NodeView {
 public:
-  NodeView(const Node &node, Values operands, const Model &model, GraphText &text)
-      : node(node), operands(std::move(operands)), model(model), text(text) {}
+  NodeView(const Node &node, Values operands, const Model &model, GraphBuilder &b)
+      : node(node), operands(std::move(operands)), model(model), b(b) {}
 
   const Node &node;
   const Values operands;
   const Model &model;
-  GraphText &text;
+  GraphBuilder &b;
 
   llvm::StringRef getOp() const { return node.opType; }
   bool has(size_t index) const { return index < operands.size() && operands[index]; }
@@ -44,6 +44,12 @@ public:
 
   llvm::Error fail(const llvm::Twine &reason) const { return llvm::createStringError(reason); }
 };
+
+inline Values one(Value value) {
+  Values values;
+  values.push_back(std::move(value));
+  return values;
+}
 
 using Rule = llvm::Expected<Values> (*)(NodeView &);
 struct RuleRow {
@@ -68,8 +74,8 @@ llvm::ArrayRef<RuleRow> getNormalisationRules(); ///< OpsNormalisations.cpp: of 
 /// The outputs of a node on shapes and other short integers, where they can be told here (OpsIntegers.cpp).
 std::optional<Values> foldIntegers(NodeView &view);
 
-/// Prints a node of a standard or com.microsoft operator. The error has no text where there is no rule.
-llvm::Expected<Values> printNode(NodeView &view);
+/// Builds a node of a standard or com.microsoft operator. The error has no text where there is no rule.
+llvm::Expected<Values> buildNode(NodeView &view);
 
 /// What every rule may rely on: the rank, each size and the number of elements are limited.
 llvm::Error checkValue(const Value &value);

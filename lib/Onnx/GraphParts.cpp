@@ -15,11 +15,11 @@ using llvm::StringRef;
 
 namespace {
 
-class PartPrinter {
+class PartBuilder {
 public:
-  PartPrinter(const Model &model, const GraphFunction &whole, llvm::ArrayRef<size_t> nodes)
-      : model(model), whole(whole), nodes(nodes), function(model) {}
-  Expected<std::string> print(StringRef name);
+  PartBuilder(const Model &model, mlir::MLIRContext &context, const GraphFunction &whole, llvm::ArrayRef<size_t> nodes)
+      : model(model), whole(whole), nodes(nodes), function(model, context) {}
+  Expected<mlir::func::FuncOp> build(StringRef name);
 
 private:
   std::vector<StringRef> getOperands() const;
@@ -39,7 +39,7 @@ private:
 } // namespace
 
 /// What the part reads and does not make, each once.
-std::vector<StringRef> PartPrinter::getOperands() const {
+std::vector<StringRef> PartBuilder::getOperands() const {
   llvm::StringSet<> inside, seen;
   for (size_t index : nodes)
     for (StringRef value : model.nodes[index].outputs)
@@ -53,20 +53,20 @@ std::vector<StringRef> PartPrinter::getOperands() const {
 }
 
 /// Sizes that are equal in the whole graph are so here.
-Error PartPrinter::addArgument(StringRef operand) {
+Error PartBuilder::addArgument(StringRef operand) {
   if (const Value *value = whole.find(operand))
-    return function.addArgument(operand, value->element, value->sizes);
+    return function.addArgument(operand, *value);
   auto found = model.types.find(operand);
   return function.addArgument(operand, found == model.types.end() ? TensorType() : found->second);
 }
 
 /// Known integers, of which some are sizes of the run.
-bool PartPrinter::isList(StringRef operand) const {
+bool PartBuilder::isList(StringRef operand) const {
   const Value *value = whole.find(operand);
-  return value && value->integers && value->name.empty() && !isConstant(*value);
+  return value && value->integers && !value->ir && !isConstant(*value);
 }
 
-Error PartPrinter::addOperand(StringRef operand) {
+Error PartBuilder::addOperand(StringRef operand) {
   if (operand.empty() || function.find(operand))
     return Error::success();
   if (isList(operand))
@@ -79,7 +79,7 @@ Error PartPrinter::addOperand(StringRef operand) {
 }
 
 /// By the sizes of arguments; or by what other nodes calculate it from, of which it has the sizes.
-Error PartPrinter::addList(StringRef operand) {
+Error PartBuilder::addList(StringRef operand) {
   if (function.addSizes(operand, *whole.find(operand), whole.getSizes()))
     return Error::success();
   const Node &node = model.nodes[producers.lookup(operand)];
@@ -90,7 +90,7 @@ Error PartPrinter::addList(StringRef operand) {
 }
 
 /// What other nodes or the graph's caller read, or nobody does.
-std::vector<StringRef> PartPrinter::getResults() const {
+std::vector<StringRef> PartBuilder::getResults() const {
   std::vector<bool> isInside(model.nodes.size(), false);
   for (size_t index : nodes)
     isInside[index] = true;
@@ -109,7 +109,7 @@ std::vector<StringRef> PartPrinter::getResults() const {
   return results;
 }
 
-Expected<std::string> PartPrinter::print(StringRef name) {
+Expected<mlir::func::FuncOp> PartBuilder::build(StringRef name) {
   if (Error error = addInitializers(model, function))
     return std::move(error);
   for (auto [i, node] : llvm::enumerate(model.nodes))
@@ -128,7 +128,8 @@ Expected<std::string> PartPrinter::print(StringRef name) {
   return function.finish(name, "part", getResults());
 }
 
-Expected<std::string> attn::onnx::printPart(const Model &model, const GraphFunction &whole,
-                                            llvm::ArrayRef<size_t> nodes, StringRef name) {
-  return PartPrinter(model, whole, nodes).print(name);
+Expected<mlir::func::FuncOp> attn::onnx::buildPart(const Model &model, mlir::MLIRContext &context,
+                                                   const GraphFunction &whole, llvm::ArrayRef<size_t> nodes,
+                                                   StringRef name) {
+  return PartBuilder(model, context, whole, nodes).build(name);
 }

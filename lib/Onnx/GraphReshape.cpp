@@ -6,14 +6,11 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "GraphText.h"
+#include "GraphBuilder.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace attn::onnx;
-using llvm::join;
-using llvm::StringRef;
 
 namespace {
 /// Dimensions of the source and of the result with the same product.
@@ -22,27 +19,25 @@ struct Group {
 };
 } // namespace
 
-/// The products of the first dimensions, as texts that are alike where the products are.
-static std::vector<std::string> getPrefixes(const SizeTable &table, const Sizes &sizes) {
-  std::vector<std::string> prefixes;
-  SizeSum product(1);
+/// The products of the first dimensions; none of one that is too long, of which nothing is known, and those behind it.
+static std::vector<std::optional<SizeSum>> getPrefixes(const SizeTable &table, const Sizes &sizes) {
+  std::vector<std::optional<SizeSum>> prefixes;
+  std::optional<SizeSum> product = SizeSum(1);
   for (const Size &size : sizes) {
-    std::optional<SizeSum> next = SizeSum::multiply(product, table.get(size));
-    // Of a product that is too long nothing is known.
-    product = next ? *next : SizeSum(llvm::StringRef("?" + std::to_string(prefixes.size())));
-    prefixes.push_back(product.getText());
+    product = product ? SizeSum::multiply(*product, table.get(size)) : std::nullopt;
+    prefixes.push_back(product);
   }
   return prefixes;
 }
 
 /// As many groups as the products of leading dimensions allow; sizes of 1 belong to the group in front of them.
 static std::vector<Group> getGroups(const SizeTable &table, const Sizes &sources, const Sizes &results) {
-  std::vector<std::string> before = getPrefixes(table, sources), after = getPrefixes(table, results);
+  std::vector<std::optional<SizeSum>> before = getPrefixes(table, sources), after = getPrefixes(table, results);
   std::vector<Group> groups;
   Group begin;
   for (size_t i = 0, j = 0; i < before.size(); ++i) {
     bool isLast = i + 1 == before.size();
-    if (before[i] == "1" || (!isLast && before[i + 1] == before[i]))
+    if (!before[i] || before[i] == SizeSum(1) || (!isLast && before[i + 1] == before[i]))
       continue;
     auto found = std::find(after.begin() + j, after.end(), before[i]);
     if (found == after.end())
@@ -76,23 +71,20 @@ static Size getProduct(llvm::ArrayRef<Size> sizes) {
 }
 
 /// [[0, 1], [2]] for 2 and 1 dimensions.
-static std::string printGroups(const std::vector<Group> &groups, size_t Group::*member) {
-  std::vector<std::string> texts;
-  size_t next = 0;
-  for (const Group &group : groups) {
-    std::vector<std::string> dims;
+static llvm::SmallVector<mlir::ReassociationIndices> getIndices(const std::vector<Group> &groups,
+                                                                size_t Group::*member) {
+  llvm::SmallVector<mlir::ReassociationIndices> indices;
+  int64_t next = 0;
+  for (const Group &group : groups)
     for (size_t i = 0; i < group.*member; ++i)
-      dims.push_back(std::to_string(next++));
-    texts.push_back("[" + join(dims, ", ") + "]");
-  }
-  return "[" + join(texts, ", ") + "]";
+      (i == 0 ? indices.emplace_back() : indices.back()).push_back(next++);
+  return indices;
 }
 
-Value GraphText::reshape(const Value &value, const Sizes &sizes) {
+Value GraphBuilder::reshape(const Value &value, const Sizes &sizes) {
   if (llvm::equal(value.sizes, sizes, isSame))
     return value;
-  auto isZero = [](const Size &size) { return size.number == 0; };
-  if (llvm::any_of(sizes, isZero) || llvm::any_of(value.sizes, isZero))
+  if (hasNoElements(sizes) || hasNoElements(value.sizes))
     return addEmpty(value.element, sizes);
   std::vector<Group> groups = getGroups(this->sizes, value.sizes, sizes);
   Sizes collapsed, expanded;
@@ -103,20 +95,14 @@ Value GraphText::reshape(const Value &value, const Sizes &sizes) {
     source += group.sources;
     target += group.results;
   }
-  Value current = {value.element, value.sizes, getName(value)};
-  auto step = [&](const Sizes &next, const std::string &op) {
-    std::string type = printType(current);
-    current = {value.element, next, makeName()};
-    line("{0} = {1} : {2} {3} {4}", current.name, op, type, StringRef(op).starts_with("tensor.cast") ? "to" : "into",
-         printType(current));
-  };
+  mlir::Value current = get(value);
+  mlir::Type from = getType(value.element, collapsed), to = getType(value.element, expanded);
   if (collapsed.size() != value.getRank())
-    step(collapsed, "tensor.collapse_shape " + current.name + " " + printGroups(groups, &Group::sources));
-  if (FunctionPrinter::printType(collapsed, "") != FunctionPrinter::printType(expanded, ""))
-    step(expanded, "tensor.cast " + current.name);
+    current = make<tensor::CollapseShapeOp>(from, current, getIndices(groups, &Group::sources));
+  if (from != to)
+    current = make<tensor::CastOp>(to, current);
   if (expanded.size() != sizes.size())
-    step(sizes, "tensor.expand_shape " + current.name + " " + printGroups(groups, &Group::results) + " output_shape " +
-                    FunctionPrinter::printSizes(sizes));
-  current.sizes = sizes;
-  return current;
+    current = make<tensor::ExpandShapeOp>(getType(value.element, sizes), current, getIndices(groups, &Group::results),
+                                          fold(sizes));
+  return {value.element, sizes, current};
 }

@@ -6,11 +6,9 @@
 #include "GraphSizes.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace attn::onnx;
-using llvm::StringRef;
 
 /// What is longer is a value of its own: products of sums grow with each other.
 static constexpr size_t kMaxTerms = 64;
@@ -18,6 +16,12 @@ static constexpr size_t kMaxTerms = 64;
 SizeSum::SizeSum(int64_t number) {
   if (number != 0)
     terms[{}] = number;
+}
+
+SizeSum SizeSum::ofValue(unsigned value) {
+  SizeSum sum;
+  sum.terms[{value}] = 1;
+  return sum;
 }
 
 bool SizeSum::addTerm(const Product &product, int64_t factor) {
@@ -75,42 +79,41 @@ std::optional<int64_t> SizeSum::getNumber() const {
   return isNumber ? std::optional(terms.begin()->second) : std::nullopt;
 }
 
-std::string SizeSum::getText() const {
-  std::string text;
-  for (const auto &[product, factor] : terms)
-    text += (text.empty() ? "" : " + ") + std::to_string(factor) + llvm::join(product, "");
-  return text;
-}
-
 //===----------------------------------------------------------------------===//
 // The values of a function
 //===----------------------------------------------------------------------===//
 
-SizeSum SizeTable::get(const Size &size) const {
-  if (size.number)
-    return SizeSum(*size.number);
-  auto found = sums.find(size.value);
-  return found == sums.end() ? SizeSum(StringRef(size.value)) : found->second;
-}
+SizeSum SizeTable::get(const Size &size) const { return size.number ? SizeSum(*size.number) : sums.lookup(size.value); }
 
 std::optional<Size> SizeTable::find(const SizeSum &sum) const {
   if (std::optional<int64_t> number = sum.getNumber())
     return fixed(*number);
-  const auto &terms = sum.getTerms();
-  if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1)
-    return Size{std::nullopt, terms.begin()->first.front()};
-  auto found = values.find(sum.getText());
+  auto found = values.find(sum.getTerms());
   return found == values.end() ? std::nullopt : std::optional(Size{std::nullopt, found->second});
 }
 
-void SizeTable::add(StringRef value, const SizeSum &sum) {
+void SizeTable::add(mlir::Value value, const SizeSum &sum) {
   sums[value] = sum;
-  values.try_emplace(sum.getText(), value.str());
+  values.try_emplace(sum.getTerms(), value);
+}
+
+void SizeTable::add(mlir::Value value, bool isSigned) {
+  add(value, SizeSum::ofValue(atoms.size()));
+  atoms.emplace_back(value, isSigned);
+}
+
+std::vector<mlir::Value> SizeTable::getValues(const Size &size) const {
+  std::vector<mlir::Value> result;
+  const SizeSum sum = get(size);
+  for (const auto &[product, factor] : sum.getTerms())
+    for (unsigned value : product)
+      result.push_back(atoms[value].first);
+  return result;
 }
 
 bool SizeTable::isNatural(const SizeSum &sum) const {
   return llvm::all_of(sum.getTerms(), [&](const auto &term) {
-    return term.second > 0 && llvm::none_of(term.first, [&](StringRef value) { return isSigned.contains(value); });
+    return term.second > 0 && llvm::none_of(term.first, [&](unsigned value) { return atoms[value].second; });
   });
 }
 

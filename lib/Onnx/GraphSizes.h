@@ -9,23 +9,36 @@
 #ifndef ATTN_LIB_ONNX_GRAPHSIZES_H
 #define ATTN_LIB_ONNX_GRAPHSIZES_H
 
-#include "OnnxPrinter.h"
-
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <map>
+#include <optional>
+#include <vector>
 
 namespace attn::onnx {
+
+/// A size: a number, or the index value that holds it.
+struct Size {
+  std::optional<int64_t> number;
+  mlir::Value value = {};
+};
+using Sizes = std::vector<Size>;
+
+inline Size fixed(int64_t size) { return {size}; }
+inline bool isSame(const Size &lhs, const Size &rhs) {
+  return lhs.number == rhs.number && (lhs.number || lhs.value == rhs.value);
+}
 
 /// A sum of products. Arithmetic is nothing where a factor overflows or a quotient is none.
 class SizeSum {
 public:
-  using Product = std::vector<std::string>; ///< names of values, sorted; none in the product 1
+  using Product = std::vector<unsigned>; ///< numbers of values in the table, sorted; none in the product 1
+  using Terms = std::map<Product, int64_t>;
 
   SizeSum() = default;
   explicit SizeSum(int64_t number);
-  explicit SizeSum(llvm::StringRef value) { terms[{value.str()}] = 1; }
+  static SizeSum ofValue(unsigned value);
 
   static std::optional<SizeSum> add(const SizeSum &lhs, const SizeSum &rhs, int64_t sign);
   static std::optional<SizeSum> multiply(const SizeSum &lhs, const SizeSum &rhs);
@@ -33,25 +46,27 @@ public:
   static std::optional<SizeSum> divide(const SizeSum &lhs, const SizeSum &rhs);
 
   std::optional<int64_t> getNumber() const;
-  /// Sums are equal where their texts are.
-  std::string getText() const;
-  const std::map<Product, int64_t> &getTerms() const { return terms; }
+  const Terms &getTerms() const { return terms; }
+  bool operator==(const SizeSum &) const = default;
 
 private:
   bool addTerm(const Product &product, int64_t factor);
 
-  std::map<Product, int64_t> terms; ///< factors are not 0
+  Terms terms; ///< factors are not 0
 };
 
-/// The sums of a function's index values.
+/// The sums of a function's index values, all of which are added.
 class SizeTable {
 public:
   SizeSum get(const Size &size) const;
   /// The number, or the value that has this sum; nothing where no value has it yet.
   std::optional<Size> find(const SizeSum &sum) const;
-  void add(llvm::StringRef value, const SizeSum &sum);
-  /// A value that may be negative: what is no size and no product of sizes.
-  void addSigned(llvm::StringRef value) { isSigned.insert(value); }
+  void add(mlir::Value value, const SizeSum &sum);
+  /// A value that no sum tells; it may be negative where it is no size and no product of sizes.
+  void add(mlir::Value value, bool isSigned = false);
+  Size getSize(unsigned value) const { return {std::nullopt, atoms[value].first}; }
+  /// What the sum is made of.
+  std::vector<mlir::Value> getValues(const Size &size) const;
 
   /// True where the sum is >= 0, or > 0, whatever the sizes are.
   bool isNatural(const SizeSum &sum) const;
@@ -60,9 +75,9 @@ public:
   std::optional<int> compare(const Size &lhs, const Size &rhs) const;
 
 private:
-  llvm::StringMap<SizeSum> sums;
-  std::map<std::string, std::string> values; ///< by the texts of sums
-  llvm::StringSet<> isSigned;
+  std::vector<std::pair<mlir::Value, bool>> atoms; ///< with whether it may be negative
+  llvm::DenseMap<mlir::Value, SizeSum> sums;
+  std::map<SizeSum::Terms, mlir::Value> values;
 };
 
 } // namespace attn::onnx

@@ -6,11 +6,12 @@
 #include "attn/Onnx/Onnx.h"
 #include "ExternalData.h"
 #include "Graph.h"
+#include "attn/IR/Attn.h"
 #include "attn/Support/CNames.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace attn;
@@ -25,8 +26,9 @@ namespace {
 /// The functions of a model, and what is said of the nodes without one.
 class Importer {
 public:
-  Importer(Model &model, StringRef name) : model(model), name(name) {}
-  Expected<std::string> run();
+  Importer(mlir::MLIRContext &context, Model &model, StringRef name)
+      : context(context), model(model), name(name), module(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))) {}
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> run();
 
 private:
   std::string getLabel(size_t index) const;
@@ -37,9 +39,12 @@ private:
   void addParts(const GraphPlan &plan);
   Error explain() const;
 
+  void setNotes(StringRef attribute, llvm::ArrayRef<std::string> notes);
+
+  mlir::MLIRContext &context;
   Model &model;
   StringRef name;
-  std::string text;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::StringSet<> names;
   std::vector<std::string> skipped;
   bool isCovered = false;                                   ///< each node has a rule: no other operators would help
@@ -88,9 +93,14 @@ void Importer::addAttention(size_t index) {
     refused.emplace_back(StringRef(message).starts_with(place) ? message.substr(place.size()) : message, message);
     return;
   }
-  std::string function = makeFunctionName(node.name, formatv("attention_{0}", index));
-  text += formatv("// node {0}, opset {1}\n", label, model.opset).str();
-  text += FunctionPrinter(*attention, function).print();
+  GraphFunction function(model, context);
+  function.addAttention(*attention);
+  llvm::SmallVector<StringRef> results;
+  for (auto [output, isAsked] : llvm::zip_equal(kOutputNames, attention->asks))
+    if (isAsked)
+      results.push_back(output);
+  module->push_back(
+      cantFail(function.finish(makeFunctionName(node.name, formatv("attention_{0}", index)), "node", results)));
 }
 
 /// What the user may write where there is attention and no kernel.
@@ -128,7 +138,7 @@ Error Importer::explain() const {
 }
 
 Error Importer::addGraph() {
-  Expected<GraphPlan> plan = planGraph(model, name);
+  Expected<GraphPlan> plan = planGraph(model, context, name);
   if (!plan)
     return plan.takeError();
   for (auto [index, node] : llvm::enumerate(model.nodes))
@@ -138,11 +148,11 @@ Error Importer::addGraph() {
   isCovered = plan->isWhole;
   if (isCovered) {
     std::string function = makeFunctionName(model.graphName, "graph");
-    Expected<std::string> printed = plan->function->finish(function, "graph", model.outputs);
-    if (printed)
-      text += formatv("// the graph, opset {0}\n", model.opset).str() + *printed;
+    Expected<mlir::func::FuncOp> built = plan->function->finish(function, "graph", model.outputs);
+    if (built)
+      module->push_back(*built);
     else
-      skipped.push_back((name + ": " + llvm::toString(printed.takeError())).str());
+      skipped.push_back((name + ": " + llvm::toString(built.takeError())).str());
     return Error::success();
   }
   addStops(*plan);
@@ -188,29 +198,19 @@ void Importer::addParts(const GraphPlan &plan) {
   for (llvm::ArrayRef<size_t> part : plan.parts) {
     size_t index = *llvm::find_if(part, [&](size_t i) { return isSoftmaxStep(model.nodes[i]); });
     std::string function = makeFunctionName(model.nodes[index].name, formatv("attention_{0}", index));
-    Expected<std::string> printed = printPart(model, *plan.function, part, function);
-    if (printed)
-      text +=
-          formatv("// {0} nodes around {1}, opset {2}\n", part.size(), getLabel(index), model.opset).str() + *printed;
+    Expected<mlir::func::FuncOp> built = buildPart(model, context, *plan.function, part, function);
+    if (built)
+      module->push_back(*built);
     else
-      addStop(refusals, llvm::toString(printed.takeError()), index);
+      addStop(refusals, llvm::toString(built.takeError()), index);
   }
   for (const Stop &stop : refusals)
     skipped.push_back(formatv("{0}: node {1}: the nodes around it are not covered: {2}{3}", name, getLabel(stop.first),
                               stop.reason, printMore(stop.count, "of this kind")));
 }
 
-static std::string printNotes(StringRef attribute, llvm::ArrayRef<std::string> notes) {
-  std::string list;
-  llvm::raw_string_ostream os(list);
-  os << attribute << " = [";
-  llvm::interleaveComma(notes, os, [&](const std::string &note) {
-    os << '"';
-    llvm::printEscapedString(note, os);
-    os << '"';
-  });
-  os << "]";
-  return list;
+void Importer::setNotes(StringRef attribute, llvm::ArrayRef<std::string> notes) {
+  (*module)->setAttr(attribute, mlir::Builder(&context).getStrArrayAttr(llvm::to_vector_of<StringRef>(notes)));
 }
 
 /// Whether the graph is an Attention node, and is called as this is: then one function is both.
@@ -223,27 +223,42 @@ static bool isOneNode(const Model &model) {
          areEqual(model.nodes[0].outputs, model.outputs);
 }
 
-Expected<std::string> Importer::run() {
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> Importer::run() {
   if (model.nodes.empty())
     return llvm::createStringError(name + ": expected a model with an Attention node, found no node");
   if (isOneNode(model))
     addAttention(0);
   else if (Error error = addGraph())
     return std::move(error);
-  if (text.empty())
+  if (module->getBody()->empty())
     return explain();
-  if (skipped.empty() && refused.empty())
-    return text;
-  return "module attributes {" + printNotes("attn.skipped", skipped) + ", " +
-         printNotes("attn.refused", llvm::to_vector(llvm::make_second_range(refused))) + "} {\n" + text + "}\n";
+  if (!skipped.empty() || !refused.empty()) {
+    setNotes(kSkippedAttr, skipped);
+    setNotes(kRefusedAttr, llvm::to_vector(llvm::make_second_range(refused)));
+  }
+  return std::move(module);
 }
 
-Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name, std::optional<StringRef> folder) {
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> attn::importOnnx(mlir::MLIRContext &context, StringRef bytes,
+                                                             StringRef name, std::optional<StringRef> folder) {
   Expected<Model> model = readModel(bytes, name);
   if (!model)
     return model.takeError();
   if (folder)
     if (Error error = loadExternalData(*model, *folder, name))
       return std::move(error);
-  return Importer(*model, name).run();
+  context.loadDialect<AttnDialect, arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                      linalg::LinalgDialect, math::MathDialect, mlir::scf::SCFDialect, tensor::TensorDialect>();
+  return Importer(context, *model, name).run();
+}
+
+Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name, std::optional<StringRef> folder) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = importOnnx(context, bytes, name, folder);
+  if (!module)
+    return module.takeError();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  (*module)->print(os);
+  return text;
 }

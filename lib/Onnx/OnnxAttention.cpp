@@ -27,31 +27,11 @@ const Attribute *Node::findAttribute(StringRef attribute) const {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-StringRef attn::onnx::getFloatName(int64_t type) {
-  switch (DataType(type)) {
-  case DataType::Float: return "f32";
-  case DataType::Double: return "f64";
-  case DataType::Float16: return "f16";
-  case DataType::BFloat16: return "bf16";
-  default: return "";
-  }
-}
-
-StringRef attn::onnx::getMaskName(int64_t type) {
-  switch (DataType(type)) {
-  case DataType::Bool: return "i1";
-  case DataType::Int8: return "i8";
-  case DataType::Int32: return "i32";
-  case DataType::Int64: return "i64";
-  default: return getFloatName(type);
-  }
-}
-
-StringRef AttentionNode::getComputeElement() const {
+DataType AttentionNode::getComputeElement() const {
   if (elements.query == elements.value)
     return elements.query;
-  bool hasDouble = elements.query == "f64" || elements.value == "f64";
-  return hasDouble ? "f64" : "f32";
+  bool hasDouble = elements.query == DataType::Double || elements.value == DataType::Double;
+  return hasDouble ? DataType::Double : DataType::Float;
 }
 
 static Dimension fixed(int64_t size) { return {size, ""}; }

@@ -20,10 +20,8 @@ inline constexpr size_t kNumRequiredInputs = 3;
 /// Dimensions of the scores, which a mask broadcasts to.
 inline constexpr size_t kScoreRank = 4;
 
-/// The MLIR name of a floating-point type that Attention takes, or nothing.
-llvm::StringRef getFloatName(int64_t type);
-/// The same of a type of masks that a kernel reads.
-llvm::StringRef getMaskName(int64_t type);
+/// True for a floating-point type that Attention takes.
+bool isFloat(DataType type);
 
 /// Of an Attention node: the operator, which operands there are, and the attributes (OnnxOperator.cpp). The numbers of
 /// heads are 0 where no attribute says them.

@@ -93,11 +93,11 @@ Error TypeChecker::checkRows() {
     if (Error error = readType(input, types[input]))
       return error;
   elementType = types[kQ].elementType;
-  result.elements.query = getFloatName(elementType);
+  result.elements.query = DataType(elementType);
   valueType = types[kV].elementType;
-  result.elements.value = getFloatName(valueType);
+  result.elements.value = DataType(valueType);
   for (auto [name, type] : {std::pair("Q", elementType), {"V", valueType}})
-    if (getFloatName(type).empty())
+    if (!isFloat(DataType(type)))
       return fail(formatv("expected element type FLOAT, DOUBLE, FLOAT16 or BFLOAT16 of {0}, found {1}", name,
                           getDataTypeName(type)));
   result.isPacked = types[kQ].shape.size() == 3;
@@ -147,8 +147,8 @@ Error TypeChecker::checkRows() {
 Error TypeChecker::checkPrecision() {
   if (!result.softmaxPrecision)
     return Error::success();
-  StringRef found = getFloatName(*result.softmaxPrecision);
-  if (!found.empty() && (found != "f64" || result.elements.query == "f64"))
+  DataType found = DataType(*result.softmaxPrecision);
+  if (isFloat(found) && (found != DataType::Double || result.elements.query == DataType::Double))
     return Error::success();
   return fail(formatv("expected softmax_precision FLOAT (1), FLOAT16 (10) or BFLOAT16 (16), or DOUBLE (11) with DOUBLE "
                       "inputs, found {0} ({1})",
@@ -278,8 +278,9 @@ Error TypeChecker::checkMask() {
   TensorType type;
   if (Error error = readType(kMask, type))
     return error;
-  result.elements.mask = getMaskName(type.elementType);
-  if (result.elements.mask.empty())
+  result.elements.mask = DataType(type.elementType);
+  if (!isFloat(result.elements.mask) &&
+      !llvm::is_contained({DataType::Bool, DataType::Int8, DataType::Int32, DataType::Int64}, result.elements.mask))
     return fail("expected element type BOOL, FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8, INT32 or INT64 of attn_mask, "
                 "found " +
                 getDataTypeName(type.elementType) + "; write a Cast to one of them in front of the model");

@@ -93,30 +93,30 @@ static Expected<std::vector<Spatial>> readSpatial(NodeView &view) {
 }
 
 /// (size + before + after - reach) / stride + 1; 0 where the run's input is shorter than the kernel.
-static Size getOutputSize(GraphText &text, const Spatial &dim) {
+static Size getOutputSize(GraphBuilder &b, const Spatial &dim) {
   int64_t more = dim.before + dim.after - dim.getReach() + dim.stride;
   if (dim.size.number)
     return fixed((*dim.size.number + more) / dim.stride);
-  return text.divide(text.maximum(text.add(dim.size, fixed(more)), fixed(0)), fixed(dim.stride));
+  return b.divide(b.maximum(b.add(dim.size, fixed(more)), fixed(0)), fixed(dim.stride));
 }
 
 /// Zeros around the input, where there are any.
-static Value addPads(GraphText &text, const Value &image, llvm::ArrayRef<Spatial> spatial) {
+static Value addPads(GraphBuilder &b, const Value &image, llvm::ArrayRef<Spatial> spatial) {
   Sizes padded = {image.sizes[0], image.sizes[1]}, offsets = {fixed(0), fixed(0)};
   for (const Spatial &dim : spatial) {
-    padded.push_back(text.add(dim.size, fixed(dim.before + dim.after)));
+    padded.push_back(b.add(dim.size, fixed(dim.before + dim.after)));
     offsets.push_back(fixed(dim.before));
   }
   bool isPadded = llvm::any_of(spatial, [](const Spatial &dim) { return dim.before + dim.after > 0; });
-  return isPadded ? text.insert(image, text.addFilled(image.element, padded, "0.0"), offsets) : image;
+  return isPadded ? b.insert(image, b.addZeros(image.element, padded), offsets) : image;
 }
 
 /// The channels as (groups, channels of one).
-static Value splitChannels(GraphText &text, const Value &value, size_t channel, int64_t groups) {
+static Value splitChannels(GraphBuilder &b, const Value &value, size_t channel, int64_t groups) {
   Sizes sizes = value.sizes;
   sizes[channel] = fixed(*sizes[channel].number / groups);
   sizes.insert(sizes.begin() + channel, fixed(groups));
-  return text.reshape(value, sizes);
+  return b.reshape(value, sizes);
 }
 
 static Error checkConv(NodeView &view, int64_t groups) {
@@ -145,38 +145,37 @@ static Error checkConv(NodeView &view, int64_t groups) {
 
 /// Y(n, g, o, x…) = sum X(n, g, c, x * stride + k * dilation) * W(g, o, c, k), over c and k, plus B(g, o). The
 /// dimension g is there where there is more than one group.
-static Expected<Values> printConv(NodeView &view) {
+static Expected<Values> buildConv(NodeView &view) {
   int64_t groups = view.getInteger("group", 1);
   if (Error error = checkConv(view, groups))
     return std::move(error);
   Expected<std::vector<Spatial>> spatial = readSpatial(view);
   if (!spatial)
     return spatial.takeError();
-  GraphText &text = view.text;
+  GraphBuilder &b = view.b;
   bool isGrouped = groups > 1;
-  Value image = addPads(text, view.get(0), *spatial), weights = view.get(1);
+  Value image = addPads(b, view.get(0), *spatial), weights = view.get(1);
   Sizes sizes = {image.sizes[0], weights.sizes[0]};
   for (const Spatial &dim : *spatial)
-    sizes.push_back(getOutputSize(text, dim));
+    sizes.push_back(getOutputSize(b, dim));
   if (isGrouped) {
-    image = splitChannels(text, image, 1, groups);
-    weights = splitChannels(text, weights, 0, groups);
+    image = splitChannels(b, image, 1, groups);
+    weights = splitChannels(b, weights, 0, groups);
   }
   // d0, then the group, the output, the spatial dimensions; behind them c and k.
   size_t output = isGrouped ? 2 : 1, first = output + 1, channel = first + spatial->size();
-  std::vector<std::string> imageMap = {"d0"}, weightsMap;
+  Exprs imageMap = {b.dim(0)}, weightsMap;
   if (isGrouped) {
-    imageMap.push_back("d1");
-    weightsMap.push_back("d1");
+    imageMap.push_back(b.dim(1));
+    weightsMap.push_back(b.dim(1));
   }
-  imageMap.push_back("d" + std::to_string(channel));
-  weightsMap.push_back("d" + std::to_string(output));
-  weightsMap.push_back("d" + std::to_string(channel));
+  imageMap.push_back(b.dim(channel));
+  weightsMap.append({b.dim(output), b.dim(channel)});
   std::vector<size_t> reductions = {channel};
   for (auto [i, dim] : llvm::enumerate(*spatial)) {
     size_t kernel = channel + 1 + i;
-    imageMap.push_back(formatv("d{0} * {1} + d{2} * {3}", first + i, dim.stride, kernel, dim.dilation));
-    weightsMap.push_back("d" + std::to_string(kernel));
+    imageMap.push_back(b.dim(first + i) * dim.stride + b.dim(kernel) * dim.dilation);
+    weightsMap.push_back(b.dim(kernel));
     reductions.push_back(kernel);
   }
   Sizes results = {sizes[0]};
@@ -186,18 +185,17 @@ static Expected<Values> printConv(NodeView &view) {
   results.insert(results.end(), sizes.begin() + 2, sizes.end());
   Operand operands[] = {{&image, imageMap}, {&weights, weightsMap}};
   size_t loops = channel + 1 + spatial->size();
-  Value sum = text.reshape(addContraction(text, results, getDims(channel), operands, loops, reductions), sizes);
+  Value sum = b.reshape(addContraction(b, results, b.getDims(channel), operands, loops, reductions), sizes);
   if (!view.has(2))
     return one(sum);
   Sizes column(spatial->size() + 1, fixed(1));
   column[0] = sizes[1];
-  Value bias = text.reshape(view.get(2), column);
-  return one(text.addElementwise(sum.element, sizes, {&sum, &bias}, [&](Body &body, const Names &names) {
-    return body.add("arith.addf " + names[0] + ", " + names[1] + " : " + getElementName(sum.element));
-  }));
+  Value bias = b.reshape(view.get(2), column);
+  return one(
+      b.addElementwise(sum.element, sizes, {&sum, &bias}, [&](Args x) { return b.make<arith::AddFOp>(x[0], x[1]); }));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getConvolutionRules() {
-  static constexpr RuleRow rows[] = {{"Conv", printConv}};
+  static constexpr RuleRow rows[] = {{"Conv", buildConv}};
   return rows;
 }

@@ -119,7 +119,7 @@ static Expected<Equation> readEquation(NodeView &view) {
   return equation;
 }
 
-static Expected<Values> printEinsum(NodeView &view) {
+static Expected<Values> buildEinsum(NodeView &view) {
   if (Error error = checkOperands(view, 1, 2))
     return std::move(error);
   if (Error error = checkOperands(view, view.operands.size(), 2))
@@ -129,13 +129,14 @@ static Expected<Values> printEinsum(NodeView &view) {
   Expected<Equation> equation = readEquation(view);
   if (!equation)
     return equation.takeError();
+  GraphBuilder &b = view.b;
   std::vector<Operand> operands;
   for (auto [term, value] : llvm::zip(equation->terms, view.operands)) {
     Operand &operand = operands.emplace_back(Operand{&value, {}});
     for (auto [label, size] : llvm::zip(term, value.sizes)) {
       size_t loop = equation->loops.find(label);
       bool isRepeated = size.number == 1 && equation->sizes[loop].number != 1;
-      operand.map.push_back(isRepeated ? "0" : "d" + std::to_string(loop));
+      operand.map.push_back(isRepeated ? b.getAffineConstantExpr(0) : b.dim(loop));
     }
   }
   size_t rank = equation->result.size(), loops = equation->loops.size();
@@ -145,19 +146,15 @@ static Expected<Values> printEinsum(NodeView &view) {
   std::vector<size_t> reductions;
   for (size_t i = rank; i < loops; ++i)
     reductions.push_back(i);
-  GraphText &text = view.text;
   if (operands.size() == 2)
-    return one(addContraction(text, sizes, getDims(rank), operands, loops, reductions));
-  DataType element = view.get(0).element, type = getComputeType(element);
-  Value sum = text.addGeneric(text.addFilled(type, sizes, "0.0"), getDims(rank), operands, loops, reductions,
-                              [&](Body &body, const Names &names) {
-                                return body.add("arith.addf " + names[1] + ", " + body.cast(names[0], element, type) +
-                                                " : " + getElementName(type));
-                              });
-  return one(text.cast(sum, element));
+    return one(addContraction(b, sizes, b.getDims(rank), operands, loops, reductions));
+  DataType element = view.get(0).element;
+  Value sum = b.addGeneric(b.addZeros(getComputeType(element), sizes), b.getDims(rank), operands, loops, reductions,
+                           [&](Args x) { return b.make<arith::AddFOp>(x[1], b.cast(x[0], x[1].getType())); });
+  return one(b.cast(sum, element));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getEinsumRules() {
-  static constexpr RuleRow rows[] = {{"Einsum", printEinsum}};
+  static constexpr RuleRow rows[] = {{"Einsum", buildEinsum}};
   return rows;
 }

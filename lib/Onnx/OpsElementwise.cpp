@@ -6,11 +6,10 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "GraphOps.h"
+#include "Shared.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Endian.h"
 
 #include <cmath>
 
@@ -19,44 +18,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
-
-using Names = std::vector<std::string>;
-
-namespace {
-
-/// A region's arithmetic in one element type.
-class Arithmetic {
-public:
-  Arithmetic(Body &body, DataType type) : body(body), element(type), type(getElementName(type)) {}
-  std::string apply(StringRef op, StringRef lhs, StringRef rhs) {
-    return body.add(op + " " + lhs + ", " + rhs + " : " + type);
-  }
-  std::string apply(StringRef op, StringRef value) { return body.add(op + " " + value + " : " + type); }
-  std::string constant(double number) {
-    if (!isFloat(element))
-      return body.add(formatv("arith.constant {0} : {1}", int64_t(number), type).str());
-    return body.add(formatv("arith.constant {0:e17} : {1}", number, type).str());
-  }
-  std::string compare(StringRef predicate, StringRef lhs, StringRef rhs) {
-    return apply((isFloat(element) ? "arith.cmpf " : "arith.cmpi ") + predicate.str() + ",", lhs, rhs);
-  }
-  std::string choose(StringRef condition, StringRef lhs, StringRef rhs) {
-    return body.add("arith.select " + condition + ", " + lhs + ", " + rhs + " : " + type);
-  }
-
-private:
-  Body &body;
-  DataType element;
-  StringRef type;
-};
-
-} // namespace
-
-static Values one(Value value) {
-  Values values;
-  values.push_back(std::move(value));
-  return values;
-}
 
 /// The operands in one element type, over the sizes that they broadcast to.
 static Expected<Sizes> checkAlike(NodeView &view, size_t first, size_t least, size_t most) {
@@ -89,20 +50,24 @@ static std::vector<const Value *> getOperands(NodeView &view) {
 // Of two or more
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct BinaryRow {
-  StringRef op, floats, integers;
-};
-} // namespace
+/// A function of two elements of one type.
+using Binary = mlir::Value (*)(GraphBuilder &, mlir::Value, mlir::Value);
 
-static constexpr BinaryRow kBinary[] = {
-    {"Add", "arith.addf", "arith.addi"},      {"Sub", "arith.subf", "arith.subi"},
-    {"Mul", "arith.mulf", "arith.muli"},      {"Sum", "arith.addf", "arith.addi"},
-    {"Div", "arith.divf", "arith.divsi"},     {"Min", "arith.minimumf", "arith.minsi"},
-    {"Max", "arith.maximumf", "arith.maxsi"},
-};
+template <typename Float, typename Int> static mlir::Value either(GraphBuilder &b, mlir::Value lhs, mlir::Value rhs) {
+  return b.either<Float, Int>(lhs, rhs);
+}
 
-static Expected<Values> printBinary(NodeView &view) {
+static Binary getBinary(StringRef op) {
+  return llvm::StringSwitch<Binary>(op)
+      .Cases({"Add", "Sum"}, either<arith::AddFOp, arith::AddIOp>)
+      .Case("Sub", either<arith::SubFOp, arith::SubIOp>)
+      .Case("Mul", either<arith::MulFOp, arith::MulIOp>)
+      .Case("Div", either<arith::DivFOp, arith::DivSIOp>)
+      .Case("Min", either<arith::MinimumFOp, arith::MinSIOp>)
+      .Default(either<arith::MaximumFOp, arith::MaxSIOp>);
+}
+
+static Expected<Values> buildBinary(NodeView &view) {
   bool isOfMany = llvm::is_contained({"Max", "Min", "Sum"}, view.getOp());
   Expected<Sizes> sizes = checkAlike(view, 0, isOfMany ? 1 : 2, isOfMany ? SIZE_MAX : 2);
   if (!sizes)
@@ -110,20 +75,17 @@ static Expected<Values> printBinary(NodeView &view) {
   DataType type = view.get(0).element;
   if (type == DataType::Bool)
     return view.fail("expected inputs of numbers, found BOOL");
-  const BinaryRow &row = *llvm::find_if(kBinary, [&](const BinaryRow &row) { return row.op == view.getOp(); });
   if (!isFloat(type) && view.getOp() == "Div" && (!view.getNumbers(1) || llvm::is_contained(*view.getNumbers(1), 0)))
     return view.fail("expected a constant divisor of integers that is not 0, found another");
-  StringRef op = isFloat(type) ? row.floats : row.integers;
-  return one(view.text.addElementwise(type, *sizes, getOperands(view), [&](Body &body, const Names &names) {
-    Arithmetic arithmetic(body, type);
-    std::string result = names[0];
-    for (size_t i = 1; i < view.operands.size(); ++i)
-      result = arithmetic.apply(op, result, names[i]);
+  return one(view.b.addElementwise(type, *sizes, getOperands(view), [&](Args x) {
+    mlir::Value result = x[0];
+    for (mlir::Value other : x.drop_front().drop_back())
+      result = getBinary(view.getOp())(view.b, result, other);
     return result;
   }));
 }
 
-static Expected<Values> printPow(NodeView &view) {
+static Expected<Values> buildPow(NodeView &view) {
   Expected<Sizes> sizes = checkAlike(view, 2, 2, 2);
   if (!sizes)
     return sizes.takeError();
@@ -131,71 +93,67 @@ static Expected<Values> printPow(NodeView &view) {
   if (!isFloat(base.element) || exponent.element == DataType::Bool)
     return view.fail("expected a base of floats and an exponent of numbers, found " +
                      getDataTypeName(int64_t(base.element)));
+  GraphBuilder &b = view.b;
   std::optional<double> number;
   if (exponent.integers && exponent.integers->size() == 1 && exponent.integers->front().number)
     number = double(*exponent.integers->front().number);
-  else if (exponent.element == DataType::Float && !exponent.splat.empty() && exponent.data->bytes.size() == 4)
-    number = llvm::bit_cast<float>(llvm::support::endian::read32le(exponent.data->bytes.data()));
-  DataType type = getComputeType(base.element);
-  return one(view.text.addElementwise(base.element, *sizes, getOperands(view), [&](Body &body, const Names &names) {
-    Arithmetic arithmetic(body, type);
-    std::string x = body.cast(names[0], base.element, type), result;
+  else if (exponent.element == DataType::Float && exponent.data && getNumElements(exponent.data->type) == 1)
+    number = mlir::cast<mlir::FloatAttr>(b.getSplat(exponent)).getValueAsDouble();
+  return one(b.addComputed(base.element, *sizes, getOperands(view), [&](Args x) {
     if (number == 2.0)
-      result = arithmetic.apply("arith.mulf", x, x);
-    else if (number == 3.0)
-      result = arithmetic.apply("arith.mulf", arithmetic.apply("arith.mulf", x, x), x);
-    else if (number == 0.5)
-      result = arithmetic.apply("math.sqrt", x);
-    else
-      result = arithmetic.apply("math.powf", x, body.cast(names[1], exponent.element, type));
-    return body.cast(result, type, base.element);
+      return b.make<arith::MulFOp>(x[0], x[0]);
+    if (number == 3.0)
+      return b.make<arith::MulFOp>(b.make<arith::MulFOp>(x[0], x[0]), x[0]);
+    return number == 0.5 ? b.make<math::SqrtOp>(x[0]) : b.make<math::PowFOp>(x[0], x[1]);
   }));
 }
 
-static Expected<Values> printComparison(NodeView &view) {
+static Expected<Values> buildComparison(NodeView &view) {
+  using Floats = arith::CmpFPredicate;
+  using Integers = arith::CmpIPredicate;
   Expected<Sizes> sizes = checkAlike(view, 0, 2, 2);
   if (!sizes)
     return sizes.takeError();
   DataType type = view.get(0).element;
-  StringRef predicate = llvm::StringSwitch<StringRef>(view.getOp())
-                            .Case("Equal", isFloat(type) ? "oeq" : "eq")
-                            .Case("Less", isFloat(type) ? "olt" : "slt")
-                            .Case("LessOrEqual", isFloat(type) ? "ole" : "sle")
-                            .Case("Greater", isFloat(type) ? "ogt" : "sgt")
-                            .Default(isFloat(type) ? "oge" : "sge");
+  auto [ofFloats, ofIntegers] = llvm::StringSwitch<std::pair<Floats, Integers>>(view.getOp())
+                                    .Case("Equal", {Floats::OEQ, Integers::eq})
+                                    .Case("Less", {Floats::OLT, Integers::slt})
+                                    .Case("LessOrEqual", {Floats::OLE, Integers::sle})
+                                    .Case("Greater", {Floats::OGT, Integers::sgt})
+                                    .Default({Floats::OGE, Integers::sge});
   if (type == DataType::Bool && view.getOp() != "Equal")
     return view.fail("expected inputs of numbers, found BOOL");
-  return one(view.text.addElementwise(DataType::Bool, *sizes, getOperands(view), [&](Body &body, const Names &names) {
-    return Arithmetic(body, type).compare(predicate, names[0], names[1]);
-  }));
+  return one(view.b.addElementwise(DataType::Bool, *sizes, getOperands(view),
+                                   [&, floats = ofFloats, integers = ofIntegers](Args x) {
+                                     return isFloat(type) ? view.b.make<arith::CmpFOp>(floats, x[0], x[1])
+                                                          : view.b.make<arith::CmpIOp>(integers, x[0], x[1]);
+                                   }));
 }
 
-static Expected<Values> printLogic(NodeView &view) {
+static Expected<Values> buildLogic(NodeView &view) {
   Expected<Sizes> sizes = checkAlike(view, 0, 2, 2);
   if (!sizes)
     return sizes.takeError();
   if (view.get(0).element != DataType::Bool)
     return view.fail("expected inputs of BOOL, found " + getDataTypeName(int64_t(view.get(0).element)));
-  StringRef op = view.getOp() == "And" ? "arith.andi" : view.getOp() == "Or" ? "arith.ori" : "arith.xori";
-  return one(view.text.addElementwise(DataType::Bool, *sizes, getOperands(view), [&](Body &body, const Names &names) {
-    return Arithmetic(body, DataType::Bool).apply(op, names[0], names[1]);
+  return one(view.b.addElementwise(DataType::Bool, *sizes, getOperands(view), [&](Args x) {
+    return view.getOp() == "And"  ? view.b.make<arith::AndIOp>(x[0], x[1])
+           : view.getOp() == "Or" ? view.b.make<arith::OrIOp>(x[0], x[1])
+                                  : view.b.make<arith::XOrIOp>(x[0], x[1]);
   }));
 }
 
-static Expected<Values> printWhere(NodeView &view) {
+static Expected<Values> buildWhere(NodeView &view) {
   Expected<Sizes> sizes = checkAlike(view, 1, 3, 3);
   if (!sizes)
     return sizes.takeError();
   if (view.get(0).element != DataType::Bool)
     return view.fail("expected a condition of BOOL, found " + getDataTypeName(int64_t(view.get(0).element)));
-  DataType type = view.get(1).element;
-  return one(view.text.addElementwise(type, *sizes, getOperands(view), [&](Body &body, const Names &names) {
-    return Arithmetic(body, type).choose(names[0], names[1], names[2]);
-  }));
+  return one(view.b.addElementwise(view.get(1).element, *sizes, getOperands(view),
+                                   [&](Args x) { return view.b.make<arith::SelectOp>(x[0], x[1], x[2]); }));
 }
 
-static Expected<Values> printClip(NodeView &view) {
-  Expected<Sizes> sizes = Sizes();
+static Expected<Values> buildClip(NodeView &view) {
   if (Error error = checkOperands(view, 1, 3))
     return std::move(error);
   const Value &x = view.get(0);
@@ -204,18 +162,16 @@ static Expected<Values> printClip(NodeView &view) {
       return view.fail("expected bounds of rank 0 in the type of the input, found others");
   if (x.element == DataType::Bool || view.node.findAttribute("min") || view.node.findAttribute("max"))
     return view.fail("expected numbers, with the bounds as inputs, found others");
-  bool isOfFloats = isFloat(x.element);
   std::vector<const Value *> operands = {&x};
   for (size_t i = 1; i < view.operands.size(); ++i)
     if (view.has(i))
       operands.push_back(&view.get(i));
-  return one(view.text.addElementwise(x.element, x.sizes, operands, [&](Body &body, const Names &names) {
-    Arithmetic arithmetic(body, x.element);
-    std::string result = names[0];
+  return one(view.b.addElementwise(x.element, x.sizes, operands, [&](Args elements) {
+    mlir::Value result = elements[0];
     if (view.has(1))
-      result = arithmetic.apply(isOfFloats ? "arith.maximumf" : "arith.maxsi", result, names[1]);
-    StringRef minimum = isOfFloats ? "arith.minimumf" : "arith.minsi";
-    return view.has(2) ? arithmetic.apply(minimum, result, names[operands.size() - 1]) : result;
+      result = view.b.either<arith::MaximumFOp, arith::MaxSIOp>(result, elements[1]);
+    return view.has(2) ? view.b.either<arith::MinimumFOp, arith::MinSIOp>(result, elements[operands.size() - 1])
+                       : result;
   }));
 }
 
@@ -224,112 +180,110 @@ static Expected<Values> printClip(NodeView &view) {
 //===----------------------------------------------------------------------===//
 
 /// x * (1 + erf(x / sqrt(2))) / 2, or x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
-static std::string printGelu(Arithmetic &a, const std::string &x, bool isApproximate) {
-  std::string inner;
+static mlir::Value addGelu(GraphBuilder &b, mlir::Value x, bool isApproximate) {
+  auto scale = [&](mlir::Value value, double by) { return b.make<arith::MulFOp>(value, b.real(by, x.getType())); };
+  mlir::Value inner;
   if (isApproximate) {
-    std::string cube = a.apply("arith.mulf", a.apply("arith.mulf", x, x), x);
-    std::string sum = a.apply("arith.addf", x, a.apply("arith.mulf", cube, a.constant(0.044715)));
-    inner = a.apply("math.tanh", a.apply("arith.mulf", sum, a.constant(std::sqrt(2.0 / M_PI))));
+    mlir::Value cube = b.make<arith::MulFOp>(b.make<arith::MulFOp>(x, x), x);
+    mlir::Value sum = b.make<arith::AddFOp>(x, scale(cube, 0.044715));
+    inner = b.make<math::TanhOp>(scale(sum, std::sqrt(2.0 / M_PI)));
   } else {
-    inner = a.apply("math.erf", a.apply("arith.mulf", x, a.constant(std::sqrt(0.5))));
+    inner = b.make<math::ErfOp>(scale(x, std::sqrt(0.5)));
   }
-  std::string half = a.apply("arith.mulf", x, a.constant(0.5));
-  return a.apply("arith.mulf", half, a.apply("arith.addf", inner, a.constant(1.0)));
+  mlir::Value half = scale(x, 0.5);
+  return b.make<arith::MulFOp>(half, b.make<arith::AddFOp>(inner, b.real(1.0, x.getType())));
 }
 
 /// 1 / (1 + exp(-x))
-static std::string printSigmoid(Arithmetic &a, const std::string &x) {
-  std::string sum = a.apply("arith.addf", a.constant(1.0), a.apply("math.exp", a.apply("arith.negf", x)));
-  return a.apply("arith.divf", a.constant(1.0), sum);
+static mlir::Value addSigmoid(GraphBuilder &b, mlir::Value x) {
+  mlir::Value unit = b.real(1.0, x.getType());
+  return b.make<arith::DivFOp>(unit, b.make<arith::AddFOp>(unit, b.make<math::ExpOp>(b.make<arith::NegFOp>(x))));
 }
 
-static std::string printFunction(NodeView &view, Arithmetic &a, const std::string &x) {
+template <typename Op> static mlir::Value apply(GraphBuilder &b, mlir::Value x) { return b.make<Op>(x); }
+
+static mlir::Value addFunction(NodeView &view, mlir::Value x) {
+  GraphBuilder &b = view.b;
   StringRef op = view.getOp();
+  auto real = [&](double number) { return b.real(number, x.getType()); };
   if (op == "Reciprocal")
-    return a.apply("arith.divf", a.constant(1.0), x);
-  if (op == "Sigmoid")
-    return printSigmoid(a, x);
+    return b.make<arith::DivFOp>(real(1.0), x);
   if (op == "Swish")
-    return a.apply("arith.mulf", x, printSigmoid(a, a.apply("arith.mulf", x, a.constant(view.getReal("alpha", 1.0)))));
+    return b.make<arith::MulFOp>(x, addSigmoid(b, b.make<arith::MulFOp>(x, real(view.getReal("alpha", 1.0)))));
   if (op == "Relu")
-    return a.apply("arith.maximumf", x, a.constant(0.0));
+    return b.make<arith::MaximumFOp>(x, real(0.0));
   if (op == "LeakyRelu")
-    return a.choose(a.compare("olt", x, a.constant(0.0)),
-                    a.apply("arith.mulf", x, a.constant(view.getReal("alpha", 0.01))), x);
+    return b.make<arith::SelectOp>(b.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, real(0.0)),
+                                   b.make<arith::MulFOp>(x, real(view.getReal("alpha", 0.01))), x);
   if (op == "Gelu")
-    return printGelu(a, x, view.getString("approximate", "none") == "tanh");
-  return a.apply(llvm::StringSwitch<StringRef>(op)
-                     .Case("Sqrt", "math.sqrt")
-                     .Case("Exp", "math.exp")
-                     .Case("Log", "math.log")
-                     .Case("Erf", "math.erf")
-                     .Case("Tanh", "math.tanh")
-                     .Case("Sin", "math.sin")
-                     .Case("Cos", "math.cos")
-                     .Case("Floor", "math.floor")
-                     .Default("math.ceil"),
-                 x);
+    return addGelu(b, x, view.getString("approximate", "none") == "tanh");
+  using Unary = mlir::Value (*)(GraphBuilder &, mlir::Value);
+  return llvm::StringSwitch<Unary>(op)
+      .Case("Sigmoid", addSigmoid)
+      .Case("Sqrt", apply<math::SqrtOp>)
+      .Case("Exp", apply<math::ExpOp>)
+      .Case("Log", apply<math::LogOp>)
+      .Case("Erf", apply<math::ErfOp>)
+      .Case("Tanh", apply<math::TanhOp>)
+      .Case("Sin", apply<math::SinOp>)
+      .Case("Cos", apply<math::CosOp>)
+      .Case("Floor", apply<math::FloorOp>)
+      .Default(apply<math::CeilOp>)(b, x);
 }
 
-static Expected<Values> printUnary(NodeView &view) {
+static Expected<Values> buildUnary(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   const Value &value = view.get(0);
   if (!isFloat(value.element))
     return view.fail("expected an input of floats, found " + getDataTypeName(int64_t(value.element)));
-  DataType type = getComputeType(value.element);
-  return one(view.text.addElementwise(value.element, value.sizes, {&value}, [&](Body &body, const Names &names) {
-    Arithmetic arithmetic(body, type);
-    std::string x = body.cast(names[0], value.element, type);
-    return body.cast(printFunction(view, arithmetic, x), type, value.element);
-  }));
+  return one(view.b.addComputed(value.element, value.sizes, {&value}, [&](Args x) { return addFunction(view, x[0]); }));
 }
 
-static Expected<Values> printSign(NodeView &view) {
+static Expected<Values> buildSign(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   const Value &value = view.get(0);
-  DataType type = value.element;
-  if (type == DataType::Bool)
+  if (value.element == DataType::Bool)
     return view.fail("expected an input of numbers, found BOOL");
-  return one(view.text.addElementwise(type, value.sizes, {&value}, [&](Body &body, const Names &names) {
-    Arithmetic arithmetic(body, type);
-    if (isFloat(type))
-      return arithmetic.apply(view.getOp() == "Abs" ? "math.absf" : "arith.negf", names[0]);
-    std::string negative = arithmetic.apply("arith.subi", arithmetic.constant(0), names[0]);
-    return view.getOp() == "Abs" ? arithmetic.apply("arith.maxsi", names[0], negative) : negative;
+  GraphBuilder &b = view.b;
+  bool isAbs = view.getOp() == "Abs";
+  return one(b.addElementwise(value.element, value.sizes, {&value}, [&](Args x) {
+    if (isFloat(value.element))
+      return isAbs ? b.make<math::AbsFOp>(x[0]) : b.make<arith::NegFOp>(x[0]);
+    mlir::Value negative = b.make<arith::SubIOp>(b.zero(x[0].getType()), x[0]);
+    return isAbs ? b.make<arith::MaxSIOp>(x[0], negative) : negative;
   }));
 }
 
-static Expected<Values> printTest(NodeView &view) {
+static Expected<Values> buildTest(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   const Value &value = view.get(0);
+  GraphBuilder &b = view.b;
   bool isNot = view.getOp() == "Not";
   if (isNot ? value.element != DataType::Bool : !isFloat(value.element))
     return view.fail("found an input of " + getDataTypeName(int64_t(value.element)));
-  return one(view.text.addElementwise(DataType::Bool, value.sizes, {&value}, [&](Body &body, const Names &names) {
-    Arithmetic arithmetic(body, value.element);
-    if (isNot)
-      return arithmetic.apply("arith.xori", names[0], body.add("arith.constant true"));
-    return arithmetic.compare("uno", names[0], names[0]);
+  return one(b.addElementwise(DataType::Bool, value.sizes, {&value}, [&](Args x) {
+    return isNot ? b.make<arith::XOrIOp>(x[0], b.integer(1, x[0].getType()))
+                 : b.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, x[0], x[0]);
   }));
 }
 
-static Expected<Values> printCast(NodeView &view) {
+static Expected<Values> buildCast(NodeView &view) {
   if (Error error = checkOperands(view, 1, view.getOp() == "Cast" ? 1 : 2))
     return std::move(error);
   DataType to = view.getOp() == "Cast" ? DataType(view.getInteger("to", 0))
                 : view.has(1)          ? view.get(1).element
                                        : DataType::Undefined;
-  if (getElementName(to).empty())
+  if (!isElement(to))
     return view.fail("expected a cast to FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64 or BOOL, found " +
                      getDataTypeName(int64_t(to)));
-  return one(view.text.cast(view.get(0), to));
+  return one(view.b.cast(view.get(0), to));
 }
 
 /// Identity; Dropout as inference has it.
-static Expected<Values> printIdentity(NodeView &view) {
+static Expected<Values> buildIdentity(NodeView &view) {
   if (Error error = checkOperands(view, 1, 3))
     return std::move(error);
   if (view.has(2) && view.getNumbers(2) != std::vector<int64_t>{0})
@@ -339,47 +293,47 @@ static Expected<Values> printIdentity(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getElementwiseRules() {
   static constexpr RuleRow rows[] = {
-      {"Abs", printSign},
-      {"Add", printBinary},
-      {"And", printLogic},
-      {"Cast", printCast},
-      {"CastLike", printCast},
-      {"Ceil", printUnary},
-      {"Clip", printClip},
-      {"Cos", printUnary},
-      {"Div", printBinary},
-      {"Dropout", printIdentity},
-      {"Equal", printComparison},
-      {"Erf", printUnary},
-      {"Exp", printUnary},
-      {"Floor", printUnary},
-      {"Gelu", printUnary},
-      {"Greater", printComparison},
-      {"GreaterOrEqual", printComparison},
-      {"Identity", printIdentity},
-      {"IsNaN", printTest},
-      {"LeakyRelu", printUnary},
-      {"Less", printComparison},
-      {"LessOrEqual", printComparison},
-      {"Log", printUnary},
-      {"Max", printBinary},
-      {"Min", printBinary},
-      {"Mul", printBinary},
-      {"Neg", printSign},
-      {"Not", printTest},
-      {"Or", printLogic},
-      {"Pow", printPow},
-      {"Reciprocal", printUnary},
-      {"Relu", printUnary},
-      {"Sigmoid", printUnary},
-      {"Sin", printUnary},
-      {"Sqrt", printUnary},
-      {"Sub", printBinary},
-      {"Sum", printBinary},
-      {"Swish", printUnary},
-      {"Tanh", printUnary},
-      {"Where", printWhere},
-      {"Xor", printLogic},
+      {"Abs", buildSign},
+      {"Add", buildBinary},
+      {"And", buildLogic},
+      {"Cast", buildCast},
+      {"CastLike", buildCast},
+      {"Ceil", buildUnary},
+      {"Clip", buildClip},
+      {"Cos", buildUnary},
+      {"Div", buildBinary},
+      {"Dropout", buildIdentity},
+      {"Equal", buildComparison},
+      {"Erf", buildUnary},
+      {"Exp", buildUnary},
+      {"Floor", buildUnary},
+      {"Gelu", buildUnary},
+      {"Greater", buildComparison},
+      {"GreaterOrEqual", buildComparison},
+      {"Identity", buildIdentity},
+      {"IsNaN", buildTest},
+      {"LeakyRelu", buildUnary},
+      {"Less", buildComparison},
+      {"LessOrEqual", buildComparison},
+      {"Log", buildUnary},
+      {"Max", buildBinary},
+      {"Min", buildBinary},
+      {"Mul", buildBinary},
+      {"Neg", buildSign},
+      {"Not", buildTest},
+      {"Or", buildLogic},
+      {"Pow", buildPow},
+      {"Reciprocal", buildUnary},
+      {"Relu", buildUnary},
+      {"Sigmoid", buildUnary},
+      {"Sin", buildUnary},
+      {"Sqrt", buildUnary},
+      {"Sub", buildBinary},
+      {"Sum", buildBinary},
+      {"Swish", buildUnary},
+      {"Tanh", buildUnary},
+      {"Where", buildWhere},
+      {"Xor", buildLogic},
   };
   return rows;
 }

@@ -10,21 +10,11 @@
 #include "Places.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace attn::onnx;
 using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
-using llvm::join;
-
-using Names = std::vector<std::string>;
-
-static Values one(Value value) {
-  Values values;
-  values.push_back(std::move(value));
-  return values;
-}
 
 static Error checkIndices(NodeView &view, const Value &source, const Value &indices) {
   if (indices.element != DataType::Int64 && indices.element != DataType::Int32)
@@ -35,28 +25,19 @@ static Error checkIndices(NodeView &view, const Value &source, const Value &indi
 }
 
 /// An index of ONNX, which may count from the end, as a position in a dimension of this size.
-static std::string addPosition(Body &body, const std::string &index, DataType type, const std::string &size) {
-  std::string name = getElementName(type).str();
-  std::string signedIndex = body.add("arith.index_cast " + index + " : " + name + " to index");
-  std::string zero = body.add("arith.constant 0 : index"), oneIndex = body.add("arith.constant 1 : index");
-  std::string isNegative = body.add("arith.cmpi slt, " + signedIndex + ", " + zero + " : index");
-  std::string fromEnd = body.add("arith.addi " + signedIndex + ", " + size + " : index");
-  std::string place = body.add("arith.select " + isNegative + ", " + fromEnd + ", " + signedIndex + " : index");
-  std::string last = body.add("arith.subi " + size + ", " + oneIndex + " : index");
-  std::string inside = body.add("arith.minsi " + place + ", " + last + " : index");
-  return body.add("arith.maxsi " + inside + ", " + zero + " : index");
+static mlir::Value addPosition(GraphBuilder &b, mlir::Value index, mlir::Value size) {
+  mlir::Value given = b.make<arith::IndexCastOp>(b.getIndexType(), index), zero = b.index(0);
+  mlir::Value isNegative = b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, given, zero);
+  mlir::Value fromEnd = b.make<arith::AddIOp>(given, size);
+  mlir::Value place = b.make<arith::SelectOp>(isNegative, fromEnd, given);
+  mlir::Value last = b.make<arith::SubIOp>(size, b.index(1));
+  return b.make<arith::MaxSIOp>(b.make<arith::MinSIOp>(place, last), zero);
 }
 
-static std::string addExtract(Body &body, const std::string &source, const Value &value, const Names &positions) {
-  return body.add("tensor.extract " + source + "[" + join(positions, ", ") + "] : " + printType(value));
-}
-
-static std::string addLoopIndex(Body &body, size_t dim) {
-  return body.add("linalg.index " + std::to_string(dim) + " : index");
-}
+using Positions = llvm::SmallVector<mlir::Value>;
 
 /// Y(a…, i…, b…) = X(a…, indices(i…), b…)
-static Expected<Values> printGather(NodeView &view) {
+static Expected<Values> buildGather(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   const Value &source = view.get(0), &indices = view.get(1);
@@ -77,27 +58,26 @@ static Expected<Values> printGather(NodeView &view) {
     Sizes offsets(source.getRank(), fixed(0)), part = source.sizes;
     offsets[*axis] = fixed(place);
     part[*axis] = fixed(1);
-    Value slice = view.text.slice(source, offsets, part, std::vector<int64_t>(source.getRank(), 1));
-    return one(view.text.reshape(slice, sizes));
+    Value slice = view.b.slice(source, offsets, part);
+    return one(view.b.reshape(slice, sizes));
   }
-  std::vector<std::string> map;
+  GraphBuilder &b = view.b;
+  Operand operand = {&indices, {}};
   for (size_t i = 0; i < indices.getRank(); ++i)
-    map.push_back("d" + std::to_string(*axis + i));
-  std::string name = view.text.getName(source), size = view.text.addIndex(source.sizes[*axis]);
-  Operand operand = {&indices, map};
-  Value init = view.text.addEmpty(source.element, sizes);
-  return one(
-      view.text.addGeneric(init, getDims(sizes.size()), operand, sizes.size(), {}, [&](Body &body, const Names &names) {
-        Names positions;
-        for (size_t i = 0; i < source.getRank(); ++i)
-          positions.push_back(i == *axis ? addPosition(body, names[0], indices.element, size)
-                                         : addLoopIndex(body, i < *axis ? i : i - 1 + indices.getRank()));
-        return addExtract(body, name, source, positions);
-      }));
+    operand.map.push_back(b.dim(*axis + i));
+  mlir::Value tensor = b.get(source), size = b.index(source.sizes[*axis]);
+  Value init = b.addEmpty(source.element, sizes);
+  return one(b.addGeneric(init, b.getDims(sizes.size()), operand, sizes.size(), {}, [&](Args x) {
+    Positions positions;
+    for (size_t i = 0; i < source.getRank(); ++i)
+      positions.push_back(i == *axis ? addPosition(b, x[0], size)
+                                     : b.addLoopIndex(i < *axis ? i : i - 1 + indices.getRank()));
+    return b.make<tensor::ExtractOp>(tensor, positions);
+  }));
 }
 
 /// Y(i…) = X(i… with indices(i…) in the dimension `axis`)
-static Expected<Values> printGatherElements(NodeView &view) {
+static Expected<Values> buildGatherElements(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   const Value &source = view.get(0), &indices = view.get(1);
@@ -112,17 +92,18 @@ static Expected<Values> printGatherElements(NodeView &view) {
     if (i != *axis && source.sizes[i].number && indices.sizes[i].number.value_or(kMaxSize) > *source.sizes[i].number)
       return view.fail(
           formatv("expected at most {0} indices in dimension {1}, found more", *source.sizes[i].number, i));
-  std::string name = view.text.getName(source), size = view.text.addIndex(source.sizes[*axis]);
-  return one(view.text.addElementwise(source.element, indices.sizes, {&indices}, [&](Body &body, const Names &names) {
-    Names positions;
+  GraphBuilder &b = view.b;
+  mlir::Value tensor = b.get(source), size = b.index(source.sizes[*axis]);
+  return one(b.addElementwise(source.element, indices.sizes, {&indices}, [&](Args x) {
+    Positions positions;
     for (size_t i = 0; i < source.getRank(); ++i)
-      positions.push_back(i == *axis ? addPosition(body, names[0], indices.element, size) : addLoopIndex(body, i));
-    return addExtract(body, name, source, positions);
+      positions.push_back(i == *axis ? addPosition(b, x[0], size) : b.addLoopIndex(i));
+    return b.make<tensor::ExtractOp>(tensor, positions);
   }));
 }
 
 /// Y(i…, b…) = X(indices(i…, 0), indices(i…, 1), …, b…)
-static Expected<Values> printGatherND(NodeView &view) {
+static Expected<Values> buildGatherND(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   const Value &source = view.get(0), &indices = view.get(1);
@@ -131,36 +112,33 @@ static Expected<Values> printGatherND(NodeView &view) {
   size_t depth = indices.getRank() == 0 ? 0 : indices.sizes.back().number.value_or(0);
   if (view.getInteger("batch_dims", 0) != 0 || depth < 1 || depth > source.getRank())
     return view.fail("expected batch_dims = 0 and positions in 1 or more dimensions of the input, found others");
-  if (std::optional<Value> taken = takePlaces(view.text, source, indices))
+  if (std::optional<Value> taken = takePlaces(view.b, source, indices))
     return one(*taken);
   size_t numIndices = indices.getRank() - 1;
   Sizes sizes(indices.sizes.begin(), indices.sizes.end() - 1);
   sizes.insert(sizes.end(), source.sizes.begin() + depth, source.sizes.end());
-  std::string name = view.text.getName(source);
-  Names limits;
-  for (size_t i = 0; i < depth; ++i)
-    limits.push_back(view.text.addIndex(source.sizes[i]));
-  std::string list = view.text.getName(indices);
-  Value init = view.text.addEmpty(source.element, sizes);
-  return one(view.text.addGeneric(init, getDims(sizes.size()), {}, sizes.size(), {}, [&](Body &body, const Names &) {
-    Names positions;
+  GraphBuilder &b = view.b;
+  mlir::Value tensor = b.get(source), list = b.get(indices);
+  Value init = b.addEmpty(source.element, sizes);
+  return one(b.addGeneric(init, b.getDims(sizes.size()), {}, sizes.size(), {}, [&](Args) {
+    Positions positions;
     for (size_t i = 0; i < source.getRank(); ++i) {
       if (i >= depth) {
-        positions.push_back(addLoopIndex(body, numIndices + i - depth));
+        positions.push_back(b.addLoopIndex(numIndices + i - depth));
         continue;
       }
-      Names place;
+      Positions place;
       for (size_t k = 0; k < numIndices; ++k)
-        place.push_back(addLoopIndex(body, k));
-      place.push_back(body.add("arith.constant " + std::to_string(i) + " : index"));
-      positions.push_back(addPosition(body, addExtract(body, list, indices, place), indices.element, limits[i]));
+        place.push_back(b.addLoopIndex(k));
+      place.push_back(b.index(i));
+      positions.push_back(addPosition(b, b.make<tensor::ExtractOp>(list, place), b.index(source.sizes[i])));
     }
-    return addExtract(body, name, source, positions);
+    return b.make<tensor::ExtractOp>(tensor, positions);
   }));
 }
 
 /// Zeros above the diagonal k, or, with upper = 1, below it.
-static Expected<Values> printTrilu(NodeView &view) {
+static Expected<Values> buildTrilu(NodeView &view) {
   if (Error error = checkOperands(view, 1, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -169,20 +147,18 @@ static Expected<Values> printTrilu(NodeView &view) {
     return view.fail("expected a matrix and a constant diagonal, found others");
   bool isUpper = view.getInteger("upper", 1) != 0;
   size_t rank = value.getRank();
-  return one(view.text.addElementwise(value.element, value.sizes, {&value}, [&](Body &body, const Names &names) {
-    std::string name = getElementName(value.element).str();
-    std::string row = addLoopIndex(body, rank - 2), column = addLoopIndex(body, rank - 1);
-    std::string diagonal = body.add(formatv("arith.constant {0} : index", offset->front()).str());
-    std::string edge = body.add("arith.addi " + row + ", " + diagonal + " : index");
-    std::string keeps =
-        body.add(llvm::Twine("arith.cmpi ") + (isUpper ? "sge" : "sle") + ", " + column + ", " + edge + " : index");
-    std::string zero = body.add("arith.constant " + std::string(isFloat(value.element) ? "0.0" : "0") + " : " + name);
-    return body.add("arith.select " + keeps + ", " + names[0] + ", " + zero + " : " + name);
+  GraphBuilder &b = view.b;
+  return one(b.addElementwise(value.element, value.sizes, {&value}, [&](Args x) {
+    mlir::Value row = b.addLoopIndex(rank - 2), column = b.addLoopIndex(rank - 1);
+    mlir::Value edge = b.make<arith::AddIOp>(row, b.index(offset->front()));
+    auto predicate = isUpper ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle;
+    mlir::Value keeps = b.make<arith::CmpIOp>(predicate, column, edge);
+    return b.make<arith::SelectOp>(keeps, x[0], b.zero(x[0].getType()));
   }));
 }
 
 /// start, start + delta, … below limit, of integers that are sizes or numbers.
-static Expected<Values> printRange(NodeView &view) {
+static Expected<Values> buildRange(NodeView &view) {
   if (Error error = checkOperands(view, 3, 3))
     return std::move(error);
   for (size_t i = 0; i < 3; ++i)
@@ -195,26 +171,25 @@ static Expected<Values> printRange(NodeView &view) {
   for (const Size &bound : {start, limit})
     if (bound.number && (*bound.number < -kMaxElements || *bound.number > kMaxElements))
       return view.fail(formatv("expected bounds of at most {0}, found {1}", kMaxElements, *bound.number));
-  GraphText &text = view.text;
-  Size count = text.subtract(limit, start);
+  GraphBuilder &b = view.b;
+  Size count = b.subtract(limit, start);
   if (*delta.number > 1)
-    count = text.divide(text.add(count, fixed(*delta.number - 1)), delta);
+    count = b.divide(b.add(count, fixed(*delta.number - 1)), delta);
   if (count.number && *count.number < 0)
     count = fixed(0);
   DataType type = view.get(0).element;
-  std::string first = text.addIndex(start), step = text.addIndex(delta);
-  return one(text.addElementwise(type, {count}, {}, [&](Body &body, const Names &) {
-    std::string product = body.add("arith.muli " + addLoopIndex(body, 0) + ", " + step + " : index");
-    std::string position = body.add("arith.addi " + first + ", " + product + " : index");
-    return body.add("arith.index_cast " + position + " : index to " + getElementName(type));
+  mlir::Value first = b.index(start), step = b.index(delta);
+  return one(b.addElementwise(type, {count}, {}, [&](Args) {
+    mlir::Value product = b.make<arith::MulIOp>(b.addLoopIndex(0), step);
+    return b.make<arith::IndexCastOp>(b.getElementType(type), b.make<arith::AddIOp>(first, product));
   }));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getIndexingRules() {
   static constexpr RuleRow rows[] = {
-      {"Gather", printGather},     {"GatherElements", printGatherElements},
-      {"GatherND", printGatherND}, {"Range", printRange},
-      {"Trilu", printTrilu},
+      {"Gather", buildGather},     {"GatherElements", buildGatherElements},
+      {"GatherND", buildGatherND}, {"Range", buildRange},
+      {"Trilu", buildTrilu},
   };
   return rows;
 }

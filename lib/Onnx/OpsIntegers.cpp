@@ -1,7 +1,7 @@
 //===- OpsIntegers.cpp - shape arithmetic ---------------------------------===//
 //
 // Shapes, and what exporters calculate from them, are lists of numbers and of
-// sizes that the run knows: nothing is printed for them but the arithmetic on
+// sizes that the run knows: nothing is built for them but the arithmetic on
 // such sizes. How lists are moved is in OpsLists.cpp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -14,6 +14,7 @@
 
 using namespace attn::onnx;
 using llvm::StringRef;
+using Predicate = arith::CmpIPredicate;
 
 /// From `begin` to `end` as Python has them, both within 0 and size.
 static int64_t clampIndex(int64_t index, int64_t size) {
@@ -35,10 +36,7 @@ static std::optional<Values> foldShape(NodeView &view) {
 static std::optional<Values> foldSize(NodeView &view) {
   if (!view.has(0))
     return std::nullopt;
-  Size product = fixed(1);
-  for (const Size &size : view.get(0).sizes)
-    product = view.text.multiply(product, size);
-  return Values{makeIntegers(DataType::Int64, {product}, /*isScalar=*/true)};
+  return Values{makeIntegers(DataType::Int64, {view.b.multiply(view.get(0).sizes)}, /*isScalar=*/true)};
 }
 
 /// False where an element type has no such number.
@@ -54,7 +52,7 @@ static std::optional<Values> foldCast(NodeView &view) {
   for (const Size &size : *view.get(0).integers) {
     integers.push_back(size);
     if (to == DataType::Bool && view.get(0).element != DataType::Bool)
-      integers.back() = view.text.subtract(fixed(1), view.text.test("eq", size, fixed(0)));
+      integers.back() = view.b.subtract(fixed(1), view.b.test(Predicate::eq, size, fixed(0)));
     if (!fits(to, integers.back()))
       return std::nullopt;
   }
@@ -63,37 +61,37 @@ static std::optional<Values> foldCast(NodeView &view) {
 
 static std::optional<Size> calculate(NodeView &view, const Size &lhs, const Size &rhs) {
   StringRef op = view.getOp();
-  GraphText &text = view.text;
+  GraphBuilder &b = view.b;
   // Numbers far from what sizes are stay with the run.
   bool isArithmetic = llvm::is_contained({"Add", "Sub", "Mul", "Div", "Mod"}, op);
   for (const Size &size : {lhs, rhs})
     if (size.number && (*size.number < -kMaxSize || *size.number > kMaxSize) && isArithmetic)
       return std::nullopt;
   if (op == "Add")
-    return text.add(lhs, rhs);
+    return b.add(lhs, rhs);
   if (op == "Sub")
-    return text.subtract(lhs, rhs);
+    return b.subtract(lhs, rhs);
   if (op == "Mul")
-    return text.multiply(lhs, rhs);
+    return b.multiply(lhs, rhs);
   if (op == "Div" || op == "Mod") {
-    if (!rhs.number || *rhs.number <= 0 || (op == "Mod" && !text.getSizes().isNatural(text.getSizes().get(lhs))))
+    if (!rhs.number || *rhs.number <= 0 || (op == "Mod" && !b.getSizes().isNatural(b.getSizes().get(lhs))))
       return std::nullopt;
-    Size quotient = text.divide(lhs, rhs);
-    return op == "Div" ? quotient : text.subtract(lhs, text.multiply(quotient, rhs));
+    Size quotient = b.divide(lhs, rhs);
+    return op == "Div" ? quotient : b.subtract(lhs, b.multiply(quotient, rhs));
   }
   if (op == "Equal")
-    return text.test("eq", lhs, rhs);
+    return b.test(Predicate::eq, lhs, rhs);
   if (op == "Less")
-    return text.test("slt", lhs, rhs);
+    return b.test(Predicate::slt, lhs, rhs);
   if (op == "Greater")
-    return text.test("slt", rhs, lhs);
+    return b.test(Predicate::slt, rhs, lhs);
   if (op == "LessOrEqual")
-    return text.test("sle", lhs, rhs);
+    return b.test(Predicate::sle, lhs, rhs);
   if (op == "GreaterOrEqual")
-    return text.test("sle", rhs, lhs);
+    return b.test(Predicate::sle, rhs, lhs);
   if (op == "And")
-    return text.multiply(lhs, rhs);
-  return op == "Min" || (op != "Or" && op != "Max") ? text.minimum(lhs, rhs) : text.maximum(lhs, rhs);
+    return b.multiply(lhs, rhs);
+  return op == "Min" || (op != "Or" && op != "Max") ? b.minimum(lhs, rhs) : b.maximum(lhs, rhs);
 }
 
 static std::optional<Values> foldBinary(NodeView &view) {
@@ -119,7 +117,7 @@ static std::optional<Values> foldBinary(NodeView &view) {
 
 static std::optional<Values> foldUnary(NodeView &view) {
   const Value &value = view.get(0);
-  GraphText &text = view.text;
+  GraphBuilder &b = view.b;
   bool isNot = view.getOp() == "Not";
   if (isNot != (value.element == DataType::Bool))
     return std::nullopt;
@@ -127,8 +125,8 @@ static std::optional<Values> foldUnary(NodeView &view) {
   for (const Size &size : *value.integers) {
     if (size.number && (*size.number < -kMaxSize || *size.number > kMaxSize))
       return std::nullopt;
-    Size negative = text.subtract(fixed(isNot ? 1 : 0), size);
-    integers.push_back(view.getOp() == "Abs" ? text.maximum(size, negative) : negative);
+    Size negative = b.subtract(fixed(isNot ? 1 : 0), size);
+    integers.push_back(view.getOp() == "Abs" ? b.maximum(size, negative) : negative);
   }
   return Values{makeList(value.element, value.sizes, std::move(integers))};
 }
@@ -142,7 +140,7 @@ static std::optional<Values> foldWhere(NodeView &view) {
   Sizes conditions = broadcastList(view.get(0), *sizes), integers;
   Sizes lhs = broadcastList(view.get(1), *sizes), rhs = broadcastList(view.get(2), *sizes);
   for (auto [condition, left, right] : llvm::zip(conditions, lhs, rhs))
-    integers.push_back(view.text.choose(condition, left, right));
+    integers.push_back(view.b.choose(condition, left, right));
   return Values{makeList(view.get(1).element, *sizes, std::move(integers))};
 }
 
@@ -161,10 +159,10 @@ static std::optional<Values> foldReduce(NodeView &view) {
   StringRef op = view.getOp();
   Size result = value.integers->front();
   for (const Size &size : llvm::drop_begin(*value.integers))
-    result = op == "ReduceProd"  ? view.text.multiply(result, size)
-             : op == "ReduceSum" ? view.text.add(result, size)
-             : op == "ReduceMax" ? view.text.maximum(result, size)
-                                 : view.text.minimum(result, size);
+    result = op == "ReduceProd"  ? view.b.multiply(result, size)
+             : op == "ReduceSum" ? view.b.add(result, size)
+             : op == "ReduceMax" ? view.b.maximum(result, size)
+                                 : view.b.minimum(result, size);
   if (!fits(value.element, result))
     return std::nullopt;
   bool keepsRank = value.getRank() == 1 && view.getInteger("keepdims", 1) != 0;

@@ -210,7 +210,7 @@ static std::optional<Values> moveExpand(NodeView &view) {
   std::optional<std::vector<int64_t>> shape = view.getNumbers(1);
   if (!shape || !isShort(*shape))
     return std::nullopt;
-  Value wanted = {view.get(0).element, getSizes(*shape), ""};
+  Value wanted = {view.get(0).element, getSizes(*shape)};
   std::optional<Sizes> sizes = getCommonSizes({&view.get(0), &wanted});
   if (!sizes)
     return std::nullopt;

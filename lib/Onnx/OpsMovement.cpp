@@ -16,26 +16,12 @@ using namespace attn::onnx;
 using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
-using llvm::StringRef;
-
-static Values one(Value value) {
-  Values values;
-  values.push_back(std::move(value));
-  return values;
-}
 
 //===----------------------------------------------------------------------===//
 // Other sizes
 //===----------------------------------------------------------------------===//
 
-static Size multiply(GraphText &text, const Sizes &sizes) {
-  Size product = fixed(1);
-  for (const Size &size : sizes)
-    product = text.multiply(product, size);
-  return product;
-}
-
-static Expected<Values> printReshape(NodeView &view) {
+static Expected<Values> buildReshape(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -57,20 +43,20 @@ static Expected<Values> printReshape(NodeView &view) {
       return view.fail("expected one -1 in the shape, found more");
     open = i;
   }
-  Size whole = multiply(view.text, value.sizes), part = multiply(view.text, known);
+  Size whole = view.b.multiply(value.sizes), part = view.b.multiply(known);
   bool areNumbers = whole.number && part.number;
   if (open && (part.number == 0 || (areNumbers && *whole.number % *part.number != 0)))
     return view.fail("expected a shape whose -1 can be told, found another");
   if (open)
-    sizes[*open] = view.text.divide(whole, part);
+    sizes[*open] = view.b.divide(whole, part);
   else if (areNumbers && *whole.number != *part.number)
     return view.fail("expected a shape with as many elements as the input has, found another");
   if (Error error = checkValue({value.element, sizes}))
     return std::move(error);
-  return one(view.text.reshape(value, sizes));
+  return one(view.b.reshape(value, sizes));
 }
 
-static Expected<Values> printFlatten(NodeView &view) {
+static Expected<Values> buildFlatten(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   const Value &value = view.get(0);
@@ -80,11 +66,11 @@ static Expected<Values> printFlatten(NodeView &view) {
     return view.fail(formatv("expected an axis from 0 to {0}, found {1}", rank, axis));
   Sizes sizes = {fixed(1), fixed(1)};
   for (int64_t i = 0; i < rank; ++i)
-    sizes[i >= axis] = view.text.multiply(sizes[i >= axis], value.sizes[i]);
-  return one(view.text.reshape(value, sizes));
+    sizes[i >= axis] = view.b.multiply(sizes[i >= axis], value.sizes[i]);
+  return one(view.b.reshape(value, sizes));
 }
 
-static Expected<Values> printSqueeze(NodeView &view) {
+static Expected<Values> buildSqueeze(NodeView &view) {
   if (Error error = checkOperands(view, 1, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -102,10 +88,10 @@ static Expected<Values> printSqueeze(NodeView &view) {
     else if (value.sizes[i].number != 1)
       return view.fail(formatv("expected size 1 in dimension {0}, found another", i));
   }
-  return one(view.text.reshape(value, sizes));
+  return one(view.b.reshape(value, sizes));
 }
 
-static Expected<Values> printUnsqueeze(NodeView &view) {
+static Expected<Values> buildUnsqueeze(NodeView &view) {
   if (Error error = checkOperands(view, 1, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -121,22 +107,22 @@ static Expected<Values> printUnsqueeze(NodeView &view) {
   Sizes sizes;
   for (size_t i = 0, source = 0; i < rank; ++i)
     sizes.push_back(llvm::is_contained(*axes, i) ? fixed(1) : value.sizes[source++]);
-  return one(view.text.reshape(value, sizes));
+  return one(view.b.reshape(value, sizes));
 }
 
-static Expected<Values> printExpand(NodeView &view) {
+static Expected<Values> buildExpand(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   if (!view.get(1).integers)
     return view.fail("expected the shape as a constant or made of sizes, found values of the run");
-  Value shape = {view.get(0).element, *view.get(1).integers, ""};
+  Value shape = {view.get(0).element, *view.get(1).integers};
   std::optional<Sizes> sizes = broadcastSizes({&view.get(0), &shape});
   if (!sizes)
     return view.fail("expected a shape that the input's sizes broadcast to, found another");
-  return one(llvm::equal(*sizes, view.get(0).sizes, isSame) ? view.get(0) : view.text.broadcast(view.get(0), *sizes));
+  return one(llvm::equal(*sizes, view.get(0).sizes, isSame) ? view.get(0) : view.b.broadcast(view.get(0), *sizes));
 }
 
-static Expected<Values> printTranspose(NodeView &view) {
+static Expected<Values> buildTranspose(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   size_t rank = view.get(0).getRank();
@@ -151,7 +137,7 @@ static Expected<Values> printTranspose(NodeView &view) {
     return view.fail(formatv("expected perm of {0} dimensions, found {1}", rank, axes->size()));
   for (int64_t &dim : permutation)
     dim = dim < 0 ? dim + int64_t(rank) : dim;
-  return one(view.text.transpose(view.get(0), permutation));
+  return one(view.b.transpose(view.get(0), permutation));
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,35 +145,35 @@ static Expected<Values> printTranspose(NodeView &view) {
 //===----------------------------------------------------------------------===//
 
 /// An index of Slice in a dimension: as it is, from the end, or the nearest one from 0 to the size.
-static Size placeIndex(GraphText &text, const Size &index, const Size &size) {
+static Size placeIndex(GraphBuilder &b, const Size &index, const Size &size) {
   if (index.number && *index.number < -kMaxSize)
     return fixed(0);
   if (index.number && *index.number >= kMaxSize)
     return size;
-  std::optional<int> sign = text.getSizes().compare(index, fixed(0));
-  Size fromEnd = text.add(size, index);
+  std::optional<int> sign = b.getSizes().compare(index, fixed(0));
+  Size fromEnd = b.add(size, index);
   if (sign == -1)
-    return text.maximum(fromEnd, fixed(0));
+    return b.maximum(fromEnd, fixed(0));
   if (!sign || *sign == -2) {
-    Size place = text.choose(text.test("slt", index, fixed(0)), fromEnd, index);
-    return text.maximum(text.minimum(place, size), fixed(0));
+    Size place = b.choose(b.test(arith::CmpIPredicate::slt, index, fixed(0)), fromEnd, index);
+    return b.maximum(b.minimum(place, size), fixed(0));
   }
   if (index.number)
-    return text.minimum(index, size);
-  if (std::optional<int> order = text.getSizes().compare(index, size); order && *order >= 0)
+    return b.minimum(index, size);
+  if (std::optional<int> order = b.getSizes().compare(index, size); order && *order >= 0)
     return size;
   else if (!order) // a call in which it lies outside is refused: what exporters calculate lies inside
-    text.addLimit(index, size);
+    b.addLimit(index, size);
   return index;
 }
 
-static Expected<Values> printSlice(NodeView &view) {
+static Expected<Values> buildSlice(NodeView &view) {
   if (Error error = checkOperands(view, 1, 5))
     return std::move(error);
   const Value &value = view.get(0);
   if (!view.has(1) || !view.has(2) || !view.get(1).integers || !view.get(2).integers)
     return view.fail("expected starts and ends as constants or sizes, found values of the run");
-  const std::vector<Size> &begins = *view.get(1).integers, &ends = *view.get(2).integers;
+  const Sizes &begins = *view.get(1).integers, &ends = *view.get(2).integers;
   std::vector<int64_t> list, steps(begins.size(), 1);
   for (size_t i = 0; i < begins.size(); ++i)
     list.push_back(int64_t(i));
@@ -206,26 +192,26 @@ static Expected<Values> printSlice(NodeView &view) {
     size_t dim = cantFail(view.getAxis(list[i], value.getRank()));
     if (steps[i] < 1 || steps[i] > kMaxSize)
       return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
-    Size begin = placeIndex(view.text, begins[i], value.sizes[dim]);
+    Size begin = placeIndex(view.b, begins[i], value.sizes[dim]);
     // What is cut from a dimension of 1, as ALiBi's table of max(1 - length, 0) on, is all of it: a broadcast repeats
     // it.
-    if (value.sizes[dim].number == 1 && !begin.number && steps[i] == 1 && view.text.isTold(begin)) {
-      view.text.addLimit(begin, fixed(0));
+    if (value.sizes[dim].number == 1 && !begin.number && steps[i] == 1 && view.b.isTold(begin)) {
+      view.b.addLimit(begin, fixed(0));
       begin = fixed(0);
     }
-    Size end = placeIndex(view.text, ends[i], value.sizes[dim]), count = view.text.subtract(end, begin);
+    Size end = placeIndex(view.b, ends[i], value.sizes[dim]), count = view.b.subtract(end, begin);
     if (begin.number != 0 && !isSame(end, value.sizes[dim]))
-      count = view.text.maximum(count, fixed(0));
+      count = view.b.maximum(count, fixed(0));
     if (steps[i] != 1)
-      count = view.text.divide(view.text.add(count, fixed(steps[i] - 1)), fixed(steps[i]));
+      count = view.b.divide(view.b.add(count, fixed(steps[i] - 1)), fixed(steps[i]));
     strides[dim] = steps[i];
     offsets[dim] = begin;
     sizes[dim] = count;
   }
-  return one(view.text.slice(value, offsets, sizes, strides));
+  return one(view.b.slice(value, offsets, sizes, strides));
 }
 
-static Expected<Values> printSplit(NodeView &view) {
+static Expected<Values> buildSplit(NodeView &view) {
   if (Error error = checkOperands(view, 1, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -253,7 +239,7 @@ static Expected<Values> printSplit(NodeView &view) {
       return view.fail(formatv("expected parts of {0} together, found others", *whole.number));
     offsets[*axis] = fixed(sum);
     sizes[*axis] = fixed(part);
-    results.push_back(view.text.slice(value, offsets, sizes, std::vector<int64_t>(value.getRank(), 1)));
+    results.push_back(view.b.slice(value, offsets, sizes));
     sum += part;
   }
   if (sum != *whole.number || results.size() != count)
@@ -261,7 +247,7 @@ static Expected<Values> printSplit(NodeView &view) {
   return results;
 }
 
-static Expected<Values> printConcat(NodeView &view) {
+static Expected<Values> buildConcat(NodeView &view) {
   if (Error error = checkOperands(view, 1, SIZE_MAX))
     return std::move(error);
   const Value &first = view.get(0);
@@ -275,27 +261,27 @@ static Expected<Values> printConcat(NodeView &view) {
       return view.fail("expected inputs of one element type and rank, found others");
     for (size_t dim = 0; dim < sizes.size(); ++dim)
       if (dim == *axis)
-        sizes[dim] = view.text.add(sizes[dim], value.sizes[dim]);
+        sizes[dim] = view.b.add(sizes[dim], value.sizes[dim]);
       else if (sizes[dim].number && value.sizes[dim].number && sizes[dim].number != value.sizes[dim].number)
         return view.fail(formatv("expected inputs of one size in dimension {0}, found others", dim));
   }
   Sizes offsets(first.getRank(), fixed(0));
-  Value result = view.text.addEmpty(first.element, sizes);
+  Value result = view.b.addEmpty(first.element, sizes);
   for (const Value &value : view.operands) {
     Value part = value;
     for (size_t dim = 0; dim < sizes.size(); ++dim)
       if (dim != *axis && sizes[dim].number)
         part.sizes[dim] = sizes[dim];
-    if (printType(part) != printType(value))
-      part = view.text.reshape(value, part.sizes);
-    result = view.text.insert(part, result, offsets);
-    offsets[*axis] = view.text.add(offsets[*axis], part.sizes[*axis]);
+    if (view.b.getType(part) != view.b.getType(value))
+      part = view.b.reshape(value, part.sizes);
+    result = view.b.insert(part, result, offsets);
+    offsets[*axis] = view.b.add(offsets[*axis], part.sizes[*axis]);
   }
   return one(result);
 }
 
 /// Pad with a constant; nothing is cut off.
-static Expected<Values> printPad(NodeView &view) {
+static Expected<Values> buildPad(NodeView &view) {
   if (Error error = checkOperands(view, 2, 4))
     return std::move(error);
   const Value &value = view.get(0);
@@ -305,7 +291,7 @@ static Expected<Values> printPad(NodeView &view) {
   if (!view.get(1).integers || (view.has(3) && !view.getNumbers(3)) || view.getString("mode", "constant") != "constant")
     return view.fail("expected mode = \"constant\", pads of sizes and constant axes, found others");
   list = view.has(3) ? *view.getNumbers(3) : list;
-  const std::vector<Size> &pads = *view.get(1).integers;
+  const Sizes &pads = *view.get(1).integers;
   Expected<std::vector<size_t>> sorted = view.getAxes(list, value.getRank());
   if (!sorted)
     return sorted.takeError();
@@ -320,54 +306,49 @@ static Expected<Values> printPad(NodeView &view) {
       if (pad.number && (*pad.number < 0 || *pad.number > kMaxSize))
         return view.fail(formatv("expected pads from 0 to {0}, found {1}", kMaxSize, *pad.number));
     offsets[dim] = pads[i];
-    sizes[dim] = view.text.add(view.text.add(sizes[dim], pads[i]), pads[list.size() + i]);
+    sizes[dim] = view.b.add(view.b.add(sizes[dim], pads[i]), pads[list.size() + i]);
   }
-  Value init;
-  if (view.has(2))
-    init = view.text.broadcast(view.text.reshape(view.get(2), {}), sizes);
-  else
-    init = view.text.addFilled(value.element, sizes,
-                               isFloat(value.element)            ? "0.0"
-                               : value.element == DataType::Bool ? "false"
-                                                                 : "0");
-  return one(view.text.insert(value, init, offsets));
+  Value init =
+      view.has(2) ? view.b.broadcast(view.b.reshape(view.get(2), {}), sizes) : view.b.addZeros(value.element, sizes);
+  return one(view.b.insert(value, init, offsets));
 }
 
 /// A tensor of one value, by the shape; integers of few elements are folded (OpsIntegers.cpp).
-static Expected<Values> printConstantOfShape(NodeView &view) {
+static Expected<Values> buildConstantOfShape(NodeView &view) {
   if (Error error = checkOperands(view, 1, 1))
     return std::move(error);
   if (!view.get(0).integers)
     return view.fail("expected the shape as a constant or made of sizes, found values of the run");
-  Value value = {DataType::Float, {}, ""};
-  value.splat = "0.0";
+  DataType type = DataType::Float;
+  mlir::TypedAttr element = view.b.getF32FloatAttr(0);
   if (const Attribute *attribute = view.node.findAttribute("value")) {
     if (Error error = checkTensor(attribute->tensor))
       return std::move(error);
-    value = makeConstant(attribute->tensor);
-    if (value.splat.empty())
+    type = DataType(attribute->tensor.type.elementType);
+    element = getSplatElement(attribute->tensor, view.b.getElementType(type));
+    if (!element)
       return view.fail("expected one value, found others");
   }
   for (const Size &size : *view.get(0).integers)
     if (size.number && (*size.number < 0 || *size.number > kMaxSize))
       return view.fail(formatv("expected sizes from 0 to {0}, found {1}", kMaxSize, *size.number));
-  return one(view.text.addFilled(value.element, *view.get(0).integers, value.splat));
+  return one(view.b.addFilled(type, *view.get(0).integers, view.b.constant(element)));
 }
 
-static Expected<Values> printConstant(NodeView &view) {
+static Expected<Values> buildConstant(NodeView &view) {
   if (Error error = checkOperands(view, 0, 0))
     return std::move(error);
   for (const Attribute &attribute : view.node.attributes) {
     if (attribute.kind == int64_t(Attribute::Kind::Int))
       return one(makeIntegers(DataType::Int64, {fixed(attribute.integer)}, /*isScalar=*/true));
     if (attribute.kind == int64_t(Attribute::Kind::Ints)) {
-      std::vector<Size> integers;
+      Sizes integers;
       for (int64_t integer : attribute.integers)
         integers.push_back(fixed(integer));
       return one(makeIntegers(DataType::Int64, std::move(integers)));
     }
     if (attribute.kind == int64_t(Attribute::Kind::Float))
-      return one(view.text.addFilled(DataType::Float, {}, formatv("{0:e17}", attribute.real).str()));
+      return one(view.b.addFilled(DataType::Float, {}, view.b.real(attribute.real, view.b.getF32Type())));
     if (attribute.kind != int64_t(Attribute::Kind::Tensor))
       continue;
     if (Error error = checkTensor(attribute.tensor))
@@ -379,10 +360,10 @@ static Expected<Values> printConstant(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getMovementRules() {
   static constexpr RuleRow rows[] = {
-      {"Concat", printConcat},   {"Constant", printConstant},   {"ConstantOfShape", printConstantOfShape},
-      {"Expand", printExpand},   {"Flatten", printFlatten},     {"Pad", printPad},
-      {"Reshape", printReshape}, {"Slice", printSlice},         {"Split", printSplit},
-      {"Squeeze", printSqueeze}, {"Transpose", printTranspose}, {"Unsqueeze", printUnsqueeze},
+      {"Concat", buildConcat},   {"Constant", buildConstant},   {"ConstantOfShape", buildConstantOfShape},
+      {"Expand", buildExpand},   {"Flatten", buildFlatten},     {"Pad", buildPad},
+      {"Reshape", buildReshape}, {"Slice", buildSlice},         {"Split", buildSplit},
+      {"Squeeze", buildSqueeze}, {"Transpose", buildTranspose}, {"Unsqueeze", buildUnsqueeze},
   };
   return rows;
 }

@@ -37,19 +37,17 @@ static Expected<Value> addSkip(NodeView &view, size_t bias) {
       !llvm::all_of_zip(*sizes, input.sizes, canMeet))
     return view.fail("expected an input, skip and bias of one type of floats, of which the last two broadcast to the "
                      "input, found others");
-  DataType type = getComputeType(input.element);
-  return view.text.addElementwise(input.element, input.sizes, operands, [&](Body &body, const Names &names) {
-    std::string sum = body.cast(names[0], input.element, type);
-    for (size_t i = 1; i < operands.size(); ++i)
-      sum = body.add("arith.addf " + sum + ", " + body.cast(names[i], input.element, type) + " : " +
-                     getElementName(type));
-    return body.cast(sum, type, input.element);
+  return view.b.addComputed(input.element, input.sizes, operands, [&](Args x) {
+    mlir::Value sum = x[0];
+    for (mlir::Value other : x.drop_front())
+      sum = view.b.make<arith::AddFOp>(sum, other);
+    return sum;
   });
 }
 
 /// SkipLayerNormalization (input, skip, gamma, beta, bias), SkipSimplifiedLayerNormalization (input, skip, gamma,
 /// bias); outputs: the normalised sum, mean, 1 / deviation, the sum.
-static Expected<Values> printSkip(NodeView &view) {
+static Expected<Values> buildSkip(NodeView &view) {
   bool isSimplified = view.getOp() == "SkipSimplifiedLayerNormalization";
   if (Error error = checkOperands(view, 3, isSimplified ? 4 : 5))
     return std::move(error);
@@ -62,7 +60,7 @@ static Expected<Values> printSkip(NodeView &view) {
   if (!isSimplified && view.has(3))
     operands.push_back(view.get(3));
   Expected<Values> results =
-      printAs(view, isSimplified ? "RMSNormalization" : "LayerNormalization", std::move(operands),
+      buildAs(view, isSimplified ? "RMSNormalization" : "LayerNormalization", std::move(operands),
               {makeAttribute("epsilon", float(view.getReal("epsilon", kSkipEpsilon)))});
   if (!results)
     return results.takeError();
@@ -72,8 +70,8 @@ static Expected<Values> printSkip(NodeView &view) {
 }
 
 /// ONNX Runtime's name of RMSNormalization before opset 23.
-static Expected<Values> printSimplified(NodeView &view) {
-  return printAs(view, "RMSNormalization", view.operands,
+static Expected<Values> buildSimplified(NodeView &view) {
+  return buildAs(view, "RMSNormalization", view.operands,
                  {makeAttribute("axis", view.getInteger("axis", -1)),
                   makeAttribute("epsilon", float(view.getReal("epsilon", 1e-5))),
                   makeAttribute("stash_type", view.getInteger("stash_type", 1))});
@@ -90,7 +88,7 @@ static Expected<Value> makeColumn(NodeView &view, size_t index, const Size &coun
     return view.fail(formatv("expected input {0} of rank 1 and as long as there are channels, found another", index));
   Sizes sizes(view.get(0).getRank() - 1, fixed(1));
   sizes[0] = value.sizes[0];
-  return view.text.reshape(value, sizes);
+  return view.b.reshape(value, sizes);
 }
 
 static Error checkChannels(NodeView &view, size_t count) {
@@ -104,7 +102,7 @@ static Error checkChannels(NodeView &view, size_t count) {
 }
 
 /// LayerNormalization of each channel of each element of the batch.
-static Expected<Values> printInstance(NodeView &view) {
+static Expected<Values> buildInstance(NodeView &view) {
   if (Error error = checkChannels(view, 3))
     return std::move(error);
   if (view.get(0).getRank() < 3)
@@ -117,7 +115,7 @@ static Expected<Values> printInstance(NodeView &view) {
     operands.push_back(*column);
   }
   Expected<Values> results =
-      printAs(view, "LayerNormalization", std::move(operands),
+      buildAs(view, "LayerNormalization", std::move(operands),
               {makeAttribute("axis", int64_t(2)), makeAttribute("epsilon", float(view.getReal("epsilon", 1e-5)))});
   if (!results)
     return results.takeError();
@@ -125,7 +123,7 @@ static Expected<Values> printInstance(NodeView &view) {
 }
 
 /// LayerNormalization of groups of channels.
-static Expected<Values> printGroup(NodeView &view) {
+static Expected<Values> buildGroup(NodeView &view) {
   if (Error error = checkChannels(view, 3))
     return std::move(error);
   const Value &input = view.get(0);
@@ -140,24 +138,24 @@ static Expected<Values> printGroup(NodeView &view) {
   column[0] = fixed(groups);
   if (isOfChannel)
     column[1] = split[2];
-  Values operands = {view.text.reshape(input, split)};
+  Values operands = {view.b.reshape(input, split)};
   for (size_t i : {1, 2}) {
     if (view.get(i).getRank() != 1 || !canMeet(view.get(i).sizes[0], fixed(isOfChannel ? *channels : groups)))
       return view.fail(formatv("expected input {0} of rank 1 and as long as there are {1}, found another", i,
                                isOfChannel ? "channels" : "groups"));
-    operands.push_back(view.text.reshape(view.get(i), column));
+    operands.push_back(view.b.reshape(view.get(i), column));
   }
   Expected<Values> results =
-      printAs(view, "LayerNormalization", std::move(operands),
+      buildAs(view, "LayerNormalization", std::move(operands),
               {makeAttribute("axis", int64_t(2)), makeAttribute("epsilon", float(view.getReal("epsilon", 1e-5))),
                makeAttribute("stash_type", view.getInteger("stash_type", 1))});
   if (!results)
     return results.takeError();
-  return one(view.text.reshape(results->front(), input.sizes));
+  return one(view.b.reshape(results->front(), input.sizes));
 }
 
 /// As inference has it: (x - mean) / sqrt(variance + epsilon) * scale + bias, with given mean and variance.
-static Expected<Values> printBatch(NodeView &view) {
+static Expected<Values> buildBatch(NodeView &view) {
   if (Error error = checkChannels(view, 5))
     return std::move(error);
   if (view.getInteger("training_mode", 0) != 0)
@@ -173,31 +171,24 @@ static Expected<Values> printBatch(NodeView &view) {
   std::vector<const Value *> operands = {&input};
   for (const Value &column : columns)
     operands.push_back(&column);
-  DataType element = input.element, type = getComputeType(element);
-  std::string name = getElementName(type).str(), epsilon = formatv("{0:e17}", view.getReal("epsilon", 1e-5)).str();
-  return one(view.text.addElementwise(element, input.sizes, operands, [&](Body &body, const Names &given) {
-    Names x;
-    for (const std::string &value : given)
-      x.push_back(body.cast(value, element, type));
-    auto apply = [&](const char *op, const std::string &lhs, const std::string &rhs) {
-      return body.add(op + (" " + lhs) + ", " + rhs + " : " + name);
-    };
-    std::string variance = apply("arith.addf", x[4], body.add("arith.constant " + epsilon + " : " + name));
-    std::string normal =
-        apply("arith.divf", apply("arith.subf", x[0], x[3]), body.add("math.sqrt " + variance + " : " + name));
-    return body.cast(apply("arith.addf", apply("arith.mulf", normal, x[1]), x[2]), type, element);
+  GraphBuilder &b = view.b;
+  return one(b.addComputed(input.element, input.sizes, operands, [&](Args x) {
+    mlir::Value variance = b.make<arith::AddFOp>(x[4], b.real(view.getReal("epsilon", 1e-5), x[4].getType()));
+    mlir::Value centered = b.make<arith::SubFOp>(x[0], x[3]), deviation = b.make<math::SqrtOp>(variance);
+    mlir::Value normal = b.make<arith::DivFOp>(centered, deviation);
+    return b.make<arith::AddFOp>(b.make<arith::MulFOp>(normal, x[1]), x[2]);
   }));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getNormalisationRules() {
   static constexpr RuleRow rows[] = {
-      {"BatchNormalization", printBatch},
-      {"GroupNormalization", printGroup},
-      {"InstanceNormalization", printInstance},
-      {"SimplifiedLayerNormalization", printSimplified},
-      {"com.microsoft.SimplifiedLayerNormalization", printSimplified},
-      {"com.microsoft.SkipLayerNormalization", printSkip},
-      {"com.microsoft.SkipSimplifiedLayerNormalization", printSkip},
+      {"BatchNormalization", buildBatch},
+      {"GroupNormalization", buildGroup},
+      {"InstanceNormalization", buildInstance},
+      {"SimplifiedLayerNormalization", buildSimplified},
+      {"com.microsoft.SimplifiedLayerNormalization", buildSimplified},
+      {"com.microsoft.SkipLayerNormalization", buildSkip},
+      {"com.microsoft.SkipSimplifiedLayerNormalization", buildSkip},
   };
   return rows;
 }

@@ -49,7 +49,7 @@ static std::vector<size_t> concatenate(NodeView &view, size_t rank) {
 }
 
 void attn::onnx::notePlaces(NodeView &view, Values &results) {
-  if (results.size() != 1 || results[0].name.empty())
+  if (results.size() != 1 || !results[0].ir)
     return;
   Value &result = results[0];
   StringRef op = view.getOp();
@@ -73,23 +73,23 @@ void attn::onnx::notePlaces(NodeView &view, Values &results) {
     result.places = {*moved};
 }
 
-std::optional<Value> attn::onnx::takePlaces(GraphText &text, const Value &source, const Value &indices) {
+std::optional<Value> attn::onnx::takePlaces(GraphBuilder &b, const Value &source, const Value &indices) {
   size_t depth = indices.places.size();
   if (depth == 0 || indices.sizes.back().number != int64_t(depth) || depth > source.getRank())
     return std::nullopt;
   size_t numIndices = indices.getRank() - 1;
   Sizes sizes(indices.sizes.begin(), indices.sizes.end() - 1);
-  std::vector<std::string> map;
+  Exprs map;
   for (auto [place, size] : llvm::zip(indices.places, source.sizes)) {
     if (place >= numIndices || !isSame(size, indices.sizes[place]))
       return std::nullopt;
-    map.push_back("d" + std::to_string(place));
+    map.push_back(b.dim(place));
   }
   for (size_t dim = depth; dim < source.getRank(); ++dim) {
     sizes.push_back(source.sizes[dim]);
-    map.push_back("d" + std::to_string(numIndices + dim - depth));
+    map.push_back(b.dim(numIndices + dim - depth));
   }
   Operand operand = {&source, map};
-  return text.addGeneric(text.addEmpty(source.element, sizes), getDims(sizes.size()), operand, sizes.size(), {},
-                         [](Body &, const std::vector<std::string> &names) { return names[0]; });
+  return b.addGeneric(b.addEmpty(source.element, sizes), b.getDims(sizes.size()), operand, sizes.size(), {},
+                      [](Args x) { return x[0]; });
 }

@@ -22,29 +22,26 @@ Error attn::onnx::checkFloats(NodeView &view, size_t count) {
   return Error::success();
 }
 
-Value attn::onnx::addContraction(GraphText &text, const Sizes &sizes, const std::vector<std::string> &map,
+Value attn::onnx::addContraction(GraphBuilder &b, const Sizes &sizes, const Exprs &map,
                                  llvm::ArrayRef<Operand> operands, size_t loops, llvm::ArrayRef<size_t> reductions) {
   DataType element = operands[0].value->element, type = getComputeType(element);
-  Value zeros = text.addFilled(type, sizes, "0.0");
-  Value sum = text.addGeneric(zeros, map, operands, loops, reductions, [&](Body &body, const Names &names) {
-    std::string name = getElementName(type).str(), lhs = body.cast(names[0], element, type);
-    std::string rhs = body.cast(names[1], element, type);
-    std::string product = body.add("arith.mulf " + lhs + ", " + rhs + " : " + name);
-    return body.add("arith.addf " + names[2] + ", " + product + " : " + name);
+  Value sum = b.addGeneric(b.addZeros(type, sizes), map, operands, loops, reductions, [&](Args x) {
+    mlir::Value lhs = b.cast(x[0], x[2].getType()), rhs = b.cast(x[1], x[2].getType());
+    return b.make<arith::AddFOp>(x[2], b.make<arith::MulFOp>(lhs, rhs));
   });
-  return text.cast(sum, element);
+  return b.cast(sum, element);
 }
 
 /// The last two dimensions are matrices; those in front broadcast.
 static Expected<Value> multiply(NodeView &view, Value lhs, Value rhs) {
-  GraphText &text = view.text;
+  GraphBuilder &b = view.b;
   bool isRow = lhs.getRank() == 1, isColumn = rhs.getRank() == 1;
   if (lhs.getRank() == 0 || rhs.getRank() == 0)
     return view.fail("expected inputs of rank 1 or more, found rank 0");
   if (isRow)
-    lhs = text.reshape(lhs, {fixed(1), lhs.sizes[0]});
+    lhs = b.reshape(lhs, {fixed(1), lhs.sizes[0]});
   if (isColumn)
-    rhs = text.reshape(rhs, {rhs.sizes[0], fixed(1)});
+    rhs = b.reshape(rhs, {rhs.sizes[0], fixed(1)});
   Size inner = lhs.sizes.back(), rows = lhs.sizes[lhs.getRank() - 2], columns = rhs.sizes.back();
   if (!canMeet(inner, rhs.sizes[rhs.getRank() - 2]))
     return view.fail(formatv("expected as many columns of the first input as rows of the second, found {0} and {1}",
@@ -57,28 +54,28 @@ static Expected<Value> multiply(NodeView &view, Value lhs, Value rhs) {
     return view.fail("expected batches that broadcast to each other, found others");
   size_t count = batch->size();
   auto getMap = [&](const Value &value, size_t row, size_t column) {
-    std::vector<std::string> map;
+    Exprs map;
     for (size_t i = 0; i + 2 < value.getRank(); ++i) {
       size_t dim = count - (value.getRank() - 2) + i;
-      map.push_back(value.sizes[i].number == 1 && (*batch)[dim].number != 1 ? "0" : "d" + std::to_string(dim));
+      bool isRepeated = value.sizes[i].number == 1 && (*batch)[dim].number != 1;
+      map.push_back(isRepeated ? b.getAffineConstantExpr(0) : b.dim(dim));
     }
-    map.push_back("d" + std::to_string(row));
-    map.push_back("d" + std::to_string(column));
+    map.append({b.dim(row), b.dim(column)});
     return map;
   };
   Sizes sizes = *batch;
   sizes.push_back(rows);
   sizes.push_back(columns);
   Operand operands[] = {{&lhs, getMap(lhs, count, count + 2)}, {&rhs, getMap(rhs, count + 2, count + 1)}};
-  Value product = addContraction(text, sizes, getDims(count + 2), operands, count + 3, {count + 2});
+  Value product = addContraction(b, sizes, b.getDims(count + 2), operands, count + 3, {count + 2});
   if (isRow)
     sizes.erase(sizes.end() - 2);
   if (isColumn)
     sizes.pop_back();
-  return text.reshape(product, sizes);
+  return b.reshape(product, sizes);
 }
 
-static Expected<Values> printMatMul(NodeView &view) {
+static Expected<Values> buildMatMul(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   if (Error error = checkFloats(view, 2))
@@ -90,7 +87,7 @@ static Expected<Values> printMatMul(NodeView &view) {
 }
 
 /// alpha * A' * B' + beta * C
-static Expected<Values> printGemm(NodeView &view) {
+static Expected<Values> buildGemm(NodeView &view) {
   if (Error error = checkOperands(view, 2, 3))
     return std::move(error);
   if (Error error = checkFloats(view, view.has(2) ? 3 : 2))
@@ -99,9 +96,9 @@ static Expected<Values> printGemm(NodeView &view) {
     return view.fail("expected matrices of rank 2, found others");
   Value lhs = view.get(0), rhs = view.get(1);
   if (view.getInteger("transA", 0))
-    lhs = view.text.transpose(lhs, {1, 0});
+    lhs = view.b.transpose(lhs, {1, 0});
   if (view.getInteger("transB", 0))
-    rhs = view.text.transpose(rhs, {1, 0});
+    rhs = view.b.transpose(rhs, {1, 0});
   Expected<Value> product = multiply(view, lhs, rhs);
   if (!product)
     return product.takeError();
@@ -115,24 +112,16 @@ static Expected<Values> printGemm(NodeView &view) {
     return view.fail("expected C that broadcasts to the product, found others");
   if (alpha == 1.0 && !view.has(2))
     return one(*product);
-  DataType element = product->element, type = getComputeType(element);
-  return one(view.text.addElementwise(element, product->sizes, operands, [&](Body &body, const Names &names) {
-    std::string name = getElementName(type).str();
-    auto scale = [&](std::string value, double factor) {
-      value = body.cast(value, element, type);
-      if (factor == 1.0)
-        return value;
-      std::string constant = body.add(formatv("arith.constant {0:e17} : {1}", factor, name).str());
-      return body.add("arith.mulf " + value + ", " + constant + " : " + name);
+  return one(view.b.addComputed(product->element, product->sizes, operands, [&](Args x) {
+    auto scale = [&](mlir::Value value, double factor) {
+      return factor == 1.0 ? value : view.b.make<arith::MulFOp>(value, view.b.real(factor, value.getType()));
     };
-    std::string result = scale(names[0], alpha);
-    if (view.has(2))
-      result = body.add("arith.addf " + result + ", " + scale(names[1], beta) + " : " + name);
-    return body.cast(result, type, element);
+    mlir::Value result = scale(x[0], alpha);
+    return view.has(2) ? view.b.make<arith::AddFOp>(result, scale(x[1], beta)) : result;
   }));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getProductRules() {
-  static constexpr RuleRow rows[] = {{"Gemm", printGemm}, {"MatMul", printMatMul}};
+  static constexpr RuleRow rows[] = {{"Gemm", buildGemm}, {"MatMul", buildMatMul}};
   return rows;
 }

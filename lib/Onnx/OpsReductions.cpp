@@ -15,50 +15,62 @@ using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
 
-std::string attn::onnx::printInfinity(DataType type, bool isNegative) {
-  if (!isNegative)
-    return type == DataType::Double ? "0x7FF0000000000000" : "0x7F800000";
-  return type == DataType::Double ? "0xFFF0000000000000" : "0xFF800000";
-}
-
-Value attn::onnx::addReduction(GraphText &text, const Value &value, llvm::ArrayRef<size_t> axes,
-                               const Reduction &reduction,
-                               llvm::function_ref<std::string(Body &, const std::string &)> print) {
-  DataType type = getComputeType(value.element);
+Value attn::onnx::addReduction(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> axes, mlir::Value start,
+                               Join join, llvm::function_ref<mlir::Value(mlir::Value)> map) {
   Sizes kept, full = value.sizes;
-  std::vector<std::string> map;
+  Exprs results;
   for (size_t i = 0; i < value.getRank(); ++i) {
     if (llvm::is_contained(axes, i)) {
       full[i] = fixed(1);
       continue;
     }
     kept.push_back(value.sizes[i]);
-    map.push_back("d" + std::to_string(i));
+    results.push_back(b.dim(i));
   }
-  Value init = text.addFilled(type, kept, reduction.start);
-  Operand operand = {&value, getDims(value.getRank())};
-  Value result = text.addGeneric(init, map, operand, value.getRank(), axes, [&](Body &body, const Names &names) {
-    std::string element = body.cast(names[0], value.element, type);
-    if (print)
-      element = print(body, element);
-    return body.add(reduction.op + " " + names[1] + ", " + element + " : " + getElementName(type));
+  Value init = b.addFilled(getComputeType(value.element), kept, start);
+  Operand operand = {&value, b.getDims(value.getRank())};
+  Value result = b.addGeneric(init, results, operand, value.getRank(), axes, [&](Args x) {
+    mlir::Value element = b.cast(x[0], start.getType());
+    return join(x[1], map ? map(element) : element);
   });
-  return text.reshape(result, full);
+  return b.reshape(result, full);
+}
+
+Value attn::onnx::addSum(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> axes,
+                         llvm::function_ref<mlir::Value(mlir::Value)> map) {
+  return addReduction(
+      b, value, axes, b.zero(b.getElementType(getComputeType(value.element))),
+      [&](mlir::Value sum, mlir::Value x) { return b.make<arith::AddFOp>(sum, x); }, map);
+}
+
+/// What each element is at least, or at most, starts the search for the largest or smallest.
+Value attn::onnx::addExtreme(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> axes, bool isMax) {
+  mlir::Type type = b.getElementType(getComputeType(value.element));
+  mlir::Value start;
+  if (isFloat(value.element)) {
+    start = b.infinity(type, isMax);
+  } else {
+    unsigned bits = type.getIntOrFloatBitWidth();
+    llvm::APInt edge = isMax ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getSignedMaxValue(bits);
+    start = b.integer(edge.getSExtValue(), type);
+  }
+  return addReduction(b, value, axes, start, [&](mlir::Value so, mlir::Value x) {
+    return isMax ? b.either<arith::MaximumFOp, arith::MaxSIOp>(so, x)
+                 : b.either<arith::MinimumFOp, arith::MinSIOp>(so, x);
+  });
 }
 
 /// sum / count, in the type of the sum.
-static Value addMean(GraphText &text, const Value &sum, const Value &of, llvm::ArrayRef<size_t> axes) {
+static Value addMean(GraphBuilder &b, const Value &sum, const Value &of, llvm::ArrayRef<size_t> axes) {
   Size count = fixed(1);
   for (size_t axis : axes)
-    count = text.multiply(count, of.sizes[axis]);
-  return text.addElementwise(sum.element, sum.sizes, {&sum}, [&](Body &body, const Names &names) {
-    std::string name = getElementName(sum.element).str(), divisor;
-    if (count.number)
-      divisor = body.add(formatv("arith.constant {0:e17} : {1}", double(*count.number), name).str());
-    else
-      divisor = body.add("arith.uitofp " + body.add("arith.index_cast " + count.value + " : index to i64") +
-                         " : i64 to " + name);
-    return body.add("arith.divf " + names[0] + ", " + divisor + " : " + name);
+    count = b.multiply(count, of.sizes[axis]);
+  return b.addElementwise(sum.element, sum.sizes, {&sum}, [&](Args x) {
+    mlir::Type type = x[0].getType();
+    mlir::Value divisor = count.number
+                              ? b.real(double(*count.number), type)
+                              : b.make<arith::UIToFPOp>(type, b.make<arith::IndexCastOp>(b.getI64Type(), count.value));
+    return b.make<arith::DivFOp>(x[0], divisor);
   });
 }
 
@@ -66,7 +78,7 @@ static Value addMean(GraphText &text, const Value &sum, const Value &of, llvm::A
 // Reduce…
 //===----------------------------------------------------------------------===//
 
-static Expected<Values> printReduce(NodeView &view) {
+static Expected<Values> buildReduce(NodeView &view) {
   if (Error error = checkOperands(view, 1, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -84,33 +96,28 @@ static Expected<Values> printReduce(NodeView &view) {
   Expected<std::vector<size_t>> axes = view.getAxes(isOfAll ? all : **list, value.getRank());
   if (!axes)
     return axes.takeError();
-  DataType type = getComputeType(value.element);
+  GraphBuilder &b = view.b;
   StringRef op = view.getOp();
-  Reduction reduction = {"arith.addf", "0.0"};
-  if (op == "ReduceMax")
-    reduction = {"arith.maximumf", printInfinity(type, true)};
-  if (op == "ReduceMin")
-    reduction = {"arith.minimumf", printInfinity(type, false)};
-  auto square = [&](Body &body, const std::string &x) {
-    return body.add("arith.mulf " + x + ", " + x + " : " + getElementName(type));
-  };
-  bool isSquare = op == "ReduceSumSquare" || op == "ReduceL2";
-  Value result = isSquare ? addReduction(view.text, value, *axes, reduction, square)
-                          : addReduction(view.text, value, *axes, reduction);
+  Value result;
+  if (op == "ReduceMax" || op == "ReduceMin")
+    result = addExtreme(b, value, *axes, op == "ReduceMax");
+  else if (op == "ReduceSumSquare" || op == "ReduceL2")
+    result = addSum(b, value, *axes, [&](mlir::Value x) { return b.make<arith::MulFOp>(x, x); });
+  else
+    result = addSum(b, value, *axes);
   if (op == "ReduceMean")
-    result = addMean(view.text, result, value, *axes);
+    result = addMean(b, result, value, *axes);
   if (op == "ReduceL2")
-    result = view.text.addElementwise(type, result.sizes, {&result}, [&](Body &body, const Names &names) {
-      return body.add("math.sqrt " + names[0] + " : " + getElementName(type));
-    });
-  result = view.text.cast(result, value.element);
+    result =
+        b.addElementwise(result.element, result.sizes, {&result}, [&](Args x) { return b.make<math::SqrtOp>(x[0]); });
+  result = view.b.cast(result, value.element);
   if (view.getInteger("keepdims", 1) != 0)
     return one(result);
   Sizes sizes;
   for (size_t i = 0; i < value.getRank(); ++i)
     if (!llvm::is_contained(*axes, i))
       sizes.push_back(value.sizes[i]);
-  return one(view.text.reshape(result, sizes));
+  return one(view.b.reshape(result, sizes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,41 +143,32 @@ static Expected<size_t> getSoftmaxAxis(NodeView &view) {
   return *axis;
 }
 
-static Expected<Values> printSoftmax(NodeView &view) {
+static Expected<Values> buildSoftmax(NodeView &view) {
   Expected<size_t> axis = getSoftmaxAxis(view);
   if (!axis)
     return axis.takeError();
   const Value &value = view.get(0);
-  DataType type = getComputeType(value.element);
-  Value input = view.text.cast(value, type);
-  std::string name = view.text.getName(input);
-  Value init = view.text.addEmpty(type, value.sizes), result = init;
-  result.name = view.text.makeName();
-  view.text.line("{0} = linalg.softmax dimension({1}) ins({2} : {3}) outs({4} : {5}) -> {5}", result.name, *axis, name,
-                 printType(input), init.name, printType(init));
-  return one(view.text.cast(result, value.element));
+  Value input = view.b.cast(value, getComputeType(value.element));
+  mlir::Value source = view.b.get(input), init = view.b.addEmpty(input.element, value.sizes).ir;
+  Value result = {input.element, value.sizes,
+                  view.b.make<linalg::SoftmaxOp>(mlir::TypeRange(init.getType()), source, init, *axis)};
+  return one(view.b.cast(result, value.element));
 }
 
 /// x - max - log(sum exp(x - max)), in f32 for narrower floats.
-static Expected<Values> printLogSoftmax(NodeView &view) {
+static Expected<Values> buildLogSoftmax(NodeView &view) {
   Expected<size_t> axis = getSoftmaxAxis(view);
   if (!axis)
     return axis.takeError();
   const Value &value = view.get(0);
-  GraphText &text = view.text;
-  DataType type = getComputeType(value.element);
-  std::string name = getElementName(type).str();
-  Value input = text.cast(value, type);
-  Value largest = addReduction(text, input, *axis, {"arith.maximumf", printInfinity(type, true)});
-  Value shifted = text.addElementwise(type, value.sizes, {&input, &largest}, [&](Body &body, const Names &names) {
-    return body.add("arith.subf " + names[0] + ", " + names[1] + " : " + name);
-  });
-  Value sum = addReduction(text, shifted, *axis, {"arith.addf", "0.0"},
-                           [&](Body &body, const std::string &x) { return body.add("math.exp " + x + " : " + name); });
-  return one(text.addElementwise(value.element, value.sizes, {&shifted, &sum}, [&](Body &body, const Names &names) {
-    std::string log = body.add("math.log " + names[1] + " : " + name);
-    return body.cast(body.add("arith.subf " + names[0] + ", " + log + " : " + name), type, value.element);
-  }));
+  GraphBuilder &b = view.b;
+  Value input = b.cast(value, getComputeType(value.element));
+  Value largest = addExtreme(b, input, *axis, /*isMax=*/true);
+  Value shifted = b.addElementwise(input.element, value.sizes, {&input, &largest},
+                                   [&](Args x) { return b.make<arith::SubFOp>(x[0], x[1]); });
+  Value sum = addSum(b, shifted, *axis, [&](mlir::Value x) { return b.make<math::ExpOp>(x); });
+  return one(b.addComputed(value.element, value.sizes, {&shifted, &sum},
+                           [&](Args x) { return b.make<arith::SubFOp>(x[0], b.make<math::LogOp>(x[1])); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,7 +177,7 @@ static Expected<Values> printLogSoftmax(NodeView &view) {
 
 /// LayerNormalization: (x - mean) / sqrt(var + epsilon) * scale + bias over the axes from `axis` on;
 /// RMSNormalization leaves the mean and the bias out. Outputs behind the first are those that training keeps.
-static Expected<Values> printNormalization(NodeView &view) {
+static Expected<Values> buildNormalization(NodeView &view) {
   bool isCentered = view.getOp() == "LayerNormalization";
   if (Error error = checkOperands(view, 2, isCentered ? 3 : 2))
     return std::move(error);
@@ -200,53 +198,41 @@ static Expected<Values> printNormalization(NodeView &view) {
   std::vector<size_t> axes;
   for (size_t i = *axis; i < value.getRank(); ++i)
     axes.push_back(i);
-  GraphText &text = view.text;
-  DataType type = getComputeType(value.element);
-  std::string name = getElementName(type).str();
-  auto multiply = [&](Body &body, const std::string &lhs, const std::string &rhs) {
-    return body.add("arith.mulf " + lhs + ", " + rhs + " : " + name);
-  };
-  Value centered = text.cast(value, type), mean;
+  GraphBuilder &b = view.b;
+  Value centered = b.cast(value, getComputeType(value.element)), mean;
   if (isCentered) {
-    mean = addMean(text, addReduction(text, centered, axes, {"arith.addf", "0.0"}), value, axes);
-    centered = text.addElementwise(type, value.sizes, {&centered, &mean}, [&](Body &body, const Names &names) {
-      return body.add("arith.subf " + names[0] + ", " + names[1] + " : " + name);
-    });
+    mean = addMean(b, addSum(b, centered, axes), value, axes);
+    centered = b.addElementwise(centered.element, value.sizes, {&centered, &mean},
+                                [&](Args x) { return b.make<arith::SubFOp>(x[0], x[1]); });
   }
-  Value squares = addReduction(text, centered, axes, {"arith.addf", "0.0"},
-                               [&](Body &body, const std::string &x) { return multiply(body, x, x); });
-  Value variance = addMean(text, squares, value, axes);
-  std::string epsilon = formatv("{0:e17}", view.getReal("epsilon", 1e-5)).str();
-  Value inverse = text.addElementwise(type, variance.sizes, {&variance}, [&](Body &body, const Names &names) {
-    std::string sum =
-        body.add("arith.addf " + names[0] + ", " + body.add("arith.constant " + epsilon + " : " + name) + " : " + name);
-    std::string root = body.add("math.sqrt " + sum + " : " + name);
-    return body.add("arith.divf " + body.add("arith.constant 1.0 : " + name) + ", " + root + " : " + name);
+  Value squares = addSum(b, centered, axes, [&](mlir::Value x) { return b.make<arith::MulFOp>(x, x); });
+  Value variance = addMean(b, squares, value, axes);
+  Value inverse = b.addElementwise(variance.element, variance.sizes, {&variance}, [&](Args x) {
+    mlir::Type type = x[0].getType();
+    mlir::Value sum = b.make<arith::AddFOp>(x[0], b.real(view.getReal("epsilon", 1e-5), type));
+    return b.make<arith::DivFOp>(b.real(1.0, type), b.make<math::SqrtOp>(sum));
   });
   operands[0] = &centered;
   operands.insert(operands.begin() + 1, &inverse);
-  Value result = text.addElementwise(value.element, value.sizes, operands, [&](Body &body, const Names &names) {
-    std::string normal = multiply(body, names[0], names[1]);
-    normal = multiply(body, normal, body.cast(names[2], scale.element, type));
-    if (view.has(2))
-      normal = body.add("arith.addf " + normal + ", " + body.cast(names[3], scale.element, type) + " : " + name);
-    return body.cast(normal, type, value.element);
+  Value result = b.addComputed(value.element, value.sizes, operands, [&](Args x) {
+    mlir::Value normal = b.make<arith::MulFOp>(b.make<arith::MulFOp>(x[0], x[1]), x[2]);
+    return view.has(2) ? b.make<arith::AddFOp>(normal, x[3]) : normal;
   });
   return isCentered ? Values{result, mean, inverse} : Values{result};
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getReductionRules() {
   static constexpr RuleRow rows[] = {
-      {"LayerNormalization", printNormalization},
-      {"LogSoftmax", printLogSoftmax},
-      {"RMSNormalization", printNormalization},
-      {"ReduceL2", printReduce},
-      {"ReduceMax", printReduce},
-      {"ReduceMean", printReduce},
-      {"ReduceMin", printReduce},
-      {"ReduceSum", printReduce},
-      {"ReduceSumSquare", printReduce},
-      {"Softmax", printSoftmax},
+      {"LayerNormalization", buildNormalization},
+      {"LogSoftmax", buildLogSoftmax},
+      {"RMSNormalization", buildNormalization},
+      {"ReduceL2", buildReduce},
+      {"ReduceMax", buildReduce},
+      {"ReduceMean", buildReduce},
+      {"ReduceMin", buildReduce},
+      {"ReduceSum", buildReduce},
+      {"ReduceSumSquare", buildReduce},
+      {"Softmax", buildSoftmax},
   };
   return rows;
 }

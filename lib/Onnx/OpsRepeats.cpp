@@ -6,7 +6,6 @@
 #include "Shared.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace attn::onnx;
 using llvm::Error;
@@ -17,22 +16,8 @@ using llvm::formatv;
 // CumSum
 //===----------------------------------------------------------------------===//
 
-/// One step along the axis, in the loop: with the sum so far and the result, both of them new behind it.
-static void addStep(GraphText &text, const Value &input, const Value &row, const Value &result, const Sizes &offsets,
-                    bool isExclusive) {
-  Value part = text.slice(input, offsets, row.sizes, std::vector<int64_t>(row.getRank(), 1));
-  Value sum = {row.element, row.sizes, "%sum"}, before = sum;
-  Value next = text.addElementwise(row.element, row.sizes, {&sum, &part}, [&](Body &body, const Names &names) {
-    std::string element = body.cast(names[1], input.element, row.element);
-    return body.add((isFloat(row.element) ? "arith.addf " : "arith.addi ") + names[0] + ", " + element + " : " +
-                    getElementName(row.element));
-  });
-  Value written = text.insert(isExclusive ? before : next, {result.element, result.sizes, "%sums"}, offsets);
-  text.line("scf.yield {0}, {1} : {2}, {3}", written.name, next.name, printType(written), printType(next));
-}
-
 /// Y(…, i, …) = sum of X(…, j, …) over j <= i: with exclusive, j < i; with reverse, from the other end.
-static Expected<Values> printCumSum(NodeView &view) {
+static Expected<Values> buildCumSum(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -44,34 +29,36 @@ static Expected<Values> printCumSum(NodeView &view) {
   Expected<size_t> axis = view.getAxis(number->front(), value.getRank());
   if (!axis)
     return axis.takeError();
-  GraphText &text = view.text;
+  GraphBuilder &b = view.b;
   // Narrow floats are summed up in f32.
   DataType type = getComputeType(value.element);
-  std::string zero = isFloat(type) ? "0.0" : "0", source = text.getName(value);
-  Sizes rowSizes = value.sizes;
+  const Value input = {value.element, value.sizes, b.get(value)};
+  Sizes rowSizes = value.sizes, offsets(value.getRank(), fixed(0));
   rowSizes[*axis] = fixed(1);
-  Value init = text.addEmpty(type, value.sizes), row = text.addFilled(type, rowSizes, zero);
-  std::string begin = text.addIndex(fixed(0)), step = text.addIndex(fixed(1));
-  std::string count = text.addIndex(value.sizes[*axis]), last = count;
-  bool isReverse = view.getInteger("reverse", 0) != 0;
+  Value init = b.addEmpty(type, value.sizes), row = b.addZeros(type, rowSizes);
+  bool isReverse = view.getInteger("reverse", 0) != 0, isExclusive = view.getInteger("exclusive", 0) != 0;
+  mlir::Value begin = b.index(0), step = b.index(1), count = b.index(value.sizes[*axis]), last;
   if (isReverse)
-    last = text.addIndex(text.subtract(value.sizes[*axis], fixed(1)));
-  std::string name = text.makeName();
-  text.line("{0}:2 = scf.for {0}_i = {1} to {2} step {3} iter_args(%sums = {4}, %sum = {5}) -> ({6}, {7}) {{", name,
-            begin, count, step, init.name, row.name, printType(init), printType(row));
-  Sizes offsets(value.getRank(), fixed(0));
-  offsets[*axis] = {std::nullopt, name + "_i"};
-  if (isReverse) {
-    offsets[*axis].value = text.makeName();
-    text.line("{0} = arith.subi {1}, {2}_i : index", offsets[*axis].value, last, name);
+    last = b.index(b.subtract(value.sizes[*axis], fixed(1)));
+  auto loop = mlir::scf::ForOp::create(b, begin, count, step, mlir::ValueRange{init.ir, row.ir});
+  {
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    mlir::Value place = loop.getInductionVar();
+    offsets[*axis].number.reset();
+    offsets[*axis].value = isReverse ? b.make<arith::SubIOp>(last, place) : place;
+    Value part = b.slice(input, offsets, rowSizes), sum = {type, rowSizes, loop.getRegionIterArg(1)};
+    Value next = b.addElementwise(type, rowSizes, {&sum, &part}, [&](Args x) {
+      return b.either<arith::AddFOp, arith::AddIOp>(x[0], b.cast(x[1], x[0].getType()));
+    });
+    const Value sums = {type, value.sizes, loop.getRegionIterArg(0)};
+    mlir::Value written = b.insert(isExclusive ? sum : next, sums, offsets).ir;
+    mlir::scf::YieldOp::create(b, mlir::ValueRange{written, next.ir});
   }
-  addStep(text, {value.element, value.sizes, source}, row, init, offsets, view.getInteger("exclusive", 0) != 0);
-  text.line("}");
   // The sizes of a loop's result are not looked for.
-  Value sums = {type, value.sizes, name + "#0"};
-  return one(text.addElementwise(value.element, value.sizes, {&sums}, [&](Body &body, const Names &names) {
-    return body.cast(names[0], type, value.element);
-  }));
+  const Value sums = {type, value.sizes, loop.getResult(0)};
+  return one(b.addElementwise(value.element, value.sizes, {&sums},
+                              [&](Args x) { return b.cast(x[0], b.getElementType(value.element)); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -79,7 +66,7 @@ static Expected<Values> printCumSum(NodeView &view) {
 //===----------------------------------------------------------------------===//
 
 /// X over (repeats, size) in each repeated dimension, the two of which are one.
-static Expected<Values> printTile(NodeView &view) {
+static Expected<Values> buildTile(NodeView &view) {
   if (Error error = checkOperands(view, 2, 2))
     return std::move(error);
   const Value &value = view.get(0);
@@ -91,37 +78,36 @@ static Expected<Values> printTile(NodeView &view) {
   for (const Size &count : repeats)
     if (count.number && (*count.number < 0 || *count.number > kMaxSize))
       return view.fail(formatv("expected repeats from 0 to {0}, found {1}", kMaxSize, *count.number));
-  GraphText &text = view.text;
+  GraphBuilder &b = view.b;
   Sizes wide, sizes;
-  std::vector<std::string> map, groups;
+  Exprs map;
+  llvm::SmallVector<mlir::ReassociationIndices> groups;
   for (auto [size, count] : llvm::zip(value.sizes, repeats)) {
     bool isOne = size.number == 1, isRepeated = count.number != 1 && !isOne;
-    std::string group = std::to_string(wide.size());
+    mlir::ReassociationIndices &group = groups.emplace_back();
     if (isRepeated) {
+      group.push_back(wide.size());
       wide.push_back(count);
-      group += ", " + std::to_string(wide.size());
     }
-    map.push_back(isOne ? "0" : "d" + std::to_string(wide.size()));
+    group.push_back(wide.size());
+    map.push_back(isOne ? b.getAffineConstantExpr(0) : b.dim(wide.size()));
     wide.push_back(isOne ? count : size);
-    sizes.push_back(text.multiply(count, size));
-    groups.push_back("[" + group + "]");
+    sizes.push_back(b.multiply(count, size));
   }
   if (Error error = checkValue({value.element, sizes}))
     return std::move(error);
-  if (llvm::any_of(sizes, [](const Size &size) { return size.number == 0; }))
-    return one(text.addEmpty(value.element, sizes));
+  if (hasNoElements(sizes))
+    return one(b.addEmpty(value.element, sizes));
   Operand operand = {&value, map};
-  Value repeated = text.addGeneric(text.addEmpty(value.element, wide), getDims(wide.size()), operand, wide.size(), {},
-                                   [](Body &, const Names &names) { return names[0]; });
-  if (wide.size() == sizes.size())
-    return one({value.element, sizes, repeated.name});
-  Value result = {value.element, sizes, text.makeName()};
-  text.line("{0} = tensor.collapse_shape {1} [{2}] : {3} into {4}", result.name, repeated.name,
-            llvm::join(groups, ", "), printType(repeated), printType(result));
+  Value repeated = b.addGeneric(b.addEmpty(value.element, wide), b.getDims(wide.size()), operand, wide.size(), {},
+                                [](Args x) { return x[0]; });
+  Value result = {value.element, sizes, repeated.ir};
+  if (wide.size() != sizes.size())
+    result.ir = b.make<tensor::CollapseShapeOp>(b.getType(result), repeated.ir, groups);
   return one(result);
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getRepeatRules() {
-  static constexpr RuleRow rows[] = {{"CumSum", printCumSum}, {"Tile", printTile}};
+  static constexpr RuleRow rows[] = {{"CumSum", buildCumSum}, {"Tile", buildTile}};
   return rows;
 }

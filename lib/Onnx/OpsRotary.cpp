@@ -47,7 +47,7 @@ static Error splitHeads(NodeView &view, Rotary &rotary) {
     return view.fail(
         formatv("expected num_heads that divides the last size of an input of rank 3, {0}, found {1}", *last, heads));
   rotary.size = *last / heads;
-  rotary.input = view.text.reshape(input, {input.sizes[0], input.sizes[1], fixed(heads), fixed(rotary.size)});
+  rotary.input = view.b.reshape(input, {input.sizes[0], input.sizes[1], fixed(heads), fixed(rotary.size)});
   return Error::success();
 }
 
@@ -83,11 +83,10 @@ static Expected<Rotary> readRotary(NodeView &view) {
 
 /// Of com.microsoft: one position, where the rows of all sequences start.
 static Value countFrom(NodeView &view, const Value &start, const Size &rows) {
-  Value first = view.text.reshape(start, {fixed(1), fixed(1)});
-  return view.text.addElementwise(start.element, {fixed(1), rows}, {&first}, [&](Body &body, const Names &names) {
-    std::string row = body.add("linalg.index 1 : index"), name = getElementName(start.element).str();
-    row = body.add("arith.index_cast " + row + " : index to " + name);
-    return body.add("arith.addi " + names[0] + ", " + row + " : " + name);
+  Value first = view.b.reshape(start, {fixed(1), fixed(1)});
+  GraphBuilder &b = view.b;
+  return b.addElementwise(start.element, {fixed(1), rows}, {&first}, [&](Args x) {
+    return b.make<arith::AddIOp>(x[0], b.make<arith::IndexCastOp>(x[0].getType(), b.addLoopIndex(1)));
   });
 }
 
@@ -102,7 +101,7 @@ static Expected<Value> lookUp(NodeView &view, const Rotary &rotary, Value cache)
       positions = countFrom(view, positions, sizes[rows]);
     if (positions.element != DataType::Int64 || positions.getRank() != 2)
       return view.fail("expected position_ids (batch, rows) of INT64, found others");
-    Expected<Values> found = printAs(view, "Gather", {cache, positions}, {makeAttribute("axis", int64_t(0))});
+    Expected<Values> found = buildAs(view, "Gather", {cache, positions}, {makeAttribute("axis", int64_t(0))});
     if (!found)
       return found.takeError();
     cache = found->front();
@@ -115,46 +114,40 @@ static Expected<Value> lookUp(NodeView &view, const Rotary &rotary, Value cache)
   Sizes wide = {batch, fixed(1), sizes[rows], columns};
   if (rotary.heads == 2)
     std::swap(wide[1], wide[2]);
-  return view.text.reshape(cache, wide);
+  return view.b.reshape(cache, wide);
 }
 
 /// One of the halves that are rotated into each other, or every other element.
-static Value takePart(GraphText &text, const Rotary &rotary, int64_t index) {
+static Value takePart(GraphBuilder &b, const Rotary &rotary, int64_t index) {
   Sizes offsets(4, fixed(0)), sizes = rotary.input.sizes;
   std::vector<int64_t> strides(4, 1);
   sizes[3] = fixed(rotary.rotated / 2);
   offsets[3] = fixed(rotary.isInterleaved ? index : index * rotary.rotated / 2);
   strides[3] = rotary.isInterleaved ? 2 : 1;
-  return text.slice(rotary.input, offsets, sizes, strides);
+  return b.slice(rotary.input, offsets, sizes, strides);
 }
 
 /// lhs * cos - rhs * sin, or with a plus; in f32 for narrower floats.
-static Value rotate(GraphText &text, const Value &lhs, const Value &rhs, const Value &cos, const Value &sin,
-                    const char *op) {
-  DataType element = lhs.element, type = getComputeType(element);
-  std::string name = getElementName(type).str();
-  return text.addElementwise(element, lhs.sizes, {&lhs, &cos, &rhs, &sin}, [&](Body &body, const Names &names) {
-    auto multiply = [&](size_t i, size_t k) {
-      std::string first = body.cast(names[i], element, type), second = body.cast(names[k], element, type);
-      return body.add("arith.mulf " + first + ", " + second + " : " + name);
-    };
-    std::string product = multiply(0, 1), other = multiply(2, 3);
-    return body.cast(body.add(op + (" " + product) + ", " + other + " : " + name), type, element);
+template <typename Op>
+static Value rotate(GraphBuilder &b, const Value &lhs, const Value &rhs, const Value &cos, const Value &sin) {
+  return b.addComputed(lhs.element, lhs.sizes, {&lhs, &cos, &rhs, &sin}, [&](Args x) {
+    mlir::Value product = b.make<arith::MulFOp>(x[0], x[1]), other = b.make<arith::MulFOp>(x[2], x[3]);
+    return b.make<Op>(product, other);
   });
 }
 
 /// Of the pairs (x, y), which are the halves of the rotated elements or, interleaved, neighbours:
 /// (x * cos - y * sin, x * sin + y * cos). Elements behind them stay.
-static Expected<Values> printRotary(NodeView &view) {
+static Expected<Values> buildRotary(NodeView &view) {
   Expected<Rotary> rotary = readRotary(view);
   if (!rotary)
     return rotary.takeError();
   Expected<Value> cos = lookUp(view, *rotary, rotary->cos), sin = lookUp(view, *rotary, rotary->sin);
   if (!cos || !sin)
     return llvm::joinErrors(cos ? Error::success() : cos.takeError(), sin ? Error::success() : sin.takeError());
-  GraphText &text = view.text;
-  Value x = takePart(text, *rotary, 0), y = takePart(text, *rotary, 1);
-  Value parts[] = {rotate(text, x, y, *cos, *sin, "arith.subf"), rotate(text, x, y, *sin, *cos, "arith.addf")};
+  GraphBuilder &b = view.b;
+  Value x = takePart(b, *rotary, 0), y = takePart(b, *rotary, 1);
+  Value parts[] = {rotate<arith::SubFOp>(b, x, y, *cos, *sin), rotate<arith::AddFOp>(b, x, y, *sin, *cos)};
   Sizes rotated = rotary->input.sizes, offsets(4, fixed(0)), pair = rotated;
   rotated[3] = fixed(rotary->rotated);
   // Neighbours are the last two of five dimensions.
@@ -165,25 +158,25 @@ static Expected<Values> printRotary(NodeView &view) {
   }
   Sizes joined = rotary->isInterleaved ? pair : rotated;
   joined.back() = fixed(rotary->isInterleaved ? 2 : rotary->rotated);
-  Value result = text.addEmpty(rotary->input.element, joined);
+  Value result = b.addEmpty(rotary->input.element, joined);
   for (int64_t i : {0, 1}) {
-    Value part = rotary->isInterleaved ? text.reshape(parts[i], pair) : parts[i];
+    Value part = rotary->isInterleaved ? b.reshape(parts[i], pair) : parts[i];
     offsets.back() = fixed(rotary->isInterleaved ? i : i * rotary->rotated / 2);
-    result = text.insert(part, result, offsets);
+    result = b.insert(part, result, offsets);
   }
-  result = text.reshape(result, rotated);
+  result = b.reshape(result, rotated);
   if (rotary->rotated < rotary->size) {
     Sizes rest = rotated, from(4, fixed(0));
     rest[3] = fixed(rotary->size - rotary->rotated);
     from[3] = fixed(rotary->rotated);
-    Value kept = text.slice(rotary->input, from, rest, {1, 1, 1, 1});
-    Value whole = text.insert(result, text.addEmpty(result.element, rotary->input.sizes), Sizes(4, fixed(0)));
-    result = text.insert(kept, whole, from);
+    Value kept = b.slice(rotary->input, from, rest);
+    Value whole = b.insert(result, b.addEmpty(result.element, rotary->input.sizes), Sizes(4, fixed(0)));
+    result = b.insert(kept, whole, from);
   }
-  return one(text.reshape(result, view.get(0).sizes));
+  return one(b.reshape(result, view.get(0).sizes));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getRotaryRules() {
-  static constexpr RuleRow rows[] = {{"RotaryEmbedding", printRotary}, {"com.microsoft.RotaryEmbedding", printRotary}};
+  static constexpr RuleRow rows[] = {{"RotaryEmbedding", buildRotary}, {"com.microsoft.RotaryEmbedding", buildRotary}};
   return rows;
 }

@@ -15,7 +15,7 @@ void notePlaces(NodeView &view, Values &results);
 
 /// What GatherND reads at such positions: a view of the source, which needs no test of an index. Nothing where the
 /// positions are others, or may be outside of the source.
-std::optional<Value> takePlaces(GraphText &text, const Value &source, const Value &indices);
+std::optional<Value> takePlaces(GraphBuilder &b, const Value &source, const Value &indices);
 
 } // namespace attn::onnx
 

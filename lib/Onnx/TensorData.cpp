@@ -3,10 +3,9 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "GraphText.h"
+#include "GraphBuilder.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -101,24 +100,32 @@ std::vector<int64_t> attn::onnx::getIntegers(const TensorData &tensor) {
   return integers;
 }
 
-static std::string printScalar(const TensorData &tensor, size_t index) {
-  DataType type = DataType(tensor.type.elementType);
-  if (type == DataType::Bool)
-    return getInteger(tensor, index) ? "true" : "false";
-  if (!isFloat(type))
-    return std::to_string(getInteger(tensor, index));
-  size_t digits = 2 * getElementSize(type);
-  uint64_t bits = getBits(tensor, index) & (~uint64_t(0) >> (64 - 4 * digits));
-  return "0x" + llvm::utohexstr(bits, /*LowerCase=*/false, digits);
+static mlir::TypedAttr getElement(const TensorData &tensor, size_t index, mlir::Type type) {
+  auto floats = mlir::dyn_cast<mlir::FloatType>(type);
+  if (!floats)
+    return mlir::IntegerAttr::get(type, getInteger(tensor, index));
+  return mlir::FloatAttr::get(type, llvm::APFloat(floats.getFloatSemantics(),
+                                                  llvm::APInt(floats.getWidth(), getBits(tensor, index), false, true)));
 }
 
-/// The element that all others are alike; nothing where they are not.
-static std::string printSplat(const TensorData &tensor) {
+mlir::TypedAttr attn::onnx::getSplatElement(const TensorData &tensor, mlir::Type type) {
   size_t count = countElements(tensor);
   for (size_t i = 1; i < count; ++i)
     if (getBits(tensor, i) != getBits(tensor, 0))
-      return "";
-  return count == 0 ? "" : printScalar(tensor, 0);
+      return {};
+  return count == 0 ? mlir::TypedAttr() : getElement(tensor, 0, type);
+}
+
+mlir::TypedAttr attn::onnx::getElements(const TensorData &tensor, mlir::RankedTensorType type) {
+  mlir::Type element = type.getElementType();
+  if (mlir::TypedAttr splat = getSplatElement(tensor, element))
+    return mlir::DenseElementsAttr::get(type, llvm::ArrayRef<mlir::Attribute>(splat));
+  if (tensor.integers.empty() && !element.isInteger(1))
+    return mlir::DenseElementsAttr::getFromRawBuffer(type, llvm::ArrayRef(tensor.bytes.data(), tensor.bytes.size()));
+  llvm::SmallVector<mlir::Attribute> elements;
+  for (size_t i = 0, count = countElements(tensor); i < count; ++i)
+    elements.push_back(getElement(tensor, i, element));
+  return mlir::DenseElementsAttr::get(type, elements);
 }
 
 /// Tensors of more elements than a shape and the arithmetic on it have are data.
@@ -130,7 +137,6 @@ Value attn::onnx::makeConstant(const TensorData &tensor) {
   for (const Dimension &dimension : tensor.type.shape)
     value.sizes.push_back(fixed(*dimension.size));
   value.data = &tensor;
-  value.splat = printSplat(tensor);
   if (!isFloat(value.element) && int64_t(countElements(tensor)) <= kMaxIntegers) {
     value.integers.emplace();
     for (int64_t integer : getIntegers(tensor))
@@ -139,38 +145,8 @@ Value attn::onnx::makeConstant(const TensorData &tensor) {
   return value;
 }
 
-Value attn::onnx::makeIntegers(DataType element, std::vector<Size> integers, bool isScalar) {
-  Value value;
-  value.element = element;
-  if (!isScalar)
-    value.sizes.push_back(fixed(integers.size()));
-  if (!integers.empty() && integers[0].number &&
-      llvm::all_of(integers, [&](const Size &size) { return isSame(size, integers[0]); }))
-    value.splat =
-        element == DataType::Bool ? (*integers[0].number ? "true" : "false") : std::to_string(*integers[0].number);
+Value attn::onnx::makeIntegers(DataType element, Sizes integers, bool isScalar) {
+  Value value = {element, isScalar ? Sizes() : Sizes{fixed(integers.size())}};
   value.integers = std::move(integers);
   return value;
-}
-
-std::string attn::onnx::printElements(const TensorData &tensor) {
-  size_t count = countElements(tensor);
-  if (std::string splat = printSplat(tensor); !splat.empty() || count == 0)
-    return splat;
-  // Bytes in the order of memory; of booleans bits.
-  std::string bytes;
-  DataType type = DataType(tensor.type.elementType);
-  if (type == DataType::Bool) {
-    bytes.resize((count + 7) / 8);
-    for (size_t i = 0; i < count; ++i)
-      bytes[i / 8] |= char(getInteger(tensor, i) << (i % 8));
-  } else if (tensor.integers.empty()) {
-    bytes = tensor.bytes.str();
-  } else {
-    for (size_t i = 0; i < count; ++i) {
-      char buffer[8];
-      llvm::support::endian::write64le(buffer, getBits(tensor, i));
-      bytes.append(buffer, getElementSize(type));
-    }
-  }
-  return "\"0x" + llvm::toHex(bytes) + "\"";
 }

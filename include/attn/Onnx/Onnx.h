@@ -9,6 +9,8 @@
 #ifndef ATTN_ONNX_ONNX_H
 #define ATTN_ONNX_ONNX_H
 
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -23,7 +25,7 @@ inline constexpr llvm::StringLiteral kSkippedAttr = "attn.skipped", kRefusedAttr
 // On a function: what of the model it is, "node", "graph" or "part". The manifest says it, too.
 inline constexpr llvm::StringLiteral kOnnxAttr = "attn.onnx";
 
-/// The IR file of a serialised ModelProto.
+/// The IR of a serialised ModelProto.
 ///
 /// A function an Attention node (and com.microsoft's MultiHeadAttention and GroupQueryAttention), called as the node
 /// is, made a C identifier, or attention_<i>; its arguments and results are those that the node has, with the names of
@@ -39,6 +41,11 @@ inline constexpr llvm::StringLiteral kOnnxAttr = "attn.onnx";
 /// Weights may lie in other files in `folder`, that of the model; without a folder no file is read.
 ///
 /// Errors start with `name` and the node and say what was expected.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(mlir::MLIRContext &context, llvm::StringRef bytes,
+                                                             llvm::StringRef name,
+                                                             std::optional<llvm::StringRef> folder = std::nullopt);
+
+/// The same as an IR file.
 llvm::Expected<std::string> onnxToMLIR(llvm::StringRef bytes, llvm::StringRef name,
                                        std::optional<llvm::StringRef> folder = std::nullopt);
 

@@ -1,6 +1,6 @@
 //===- OnnxAttention.h - one Attention node, checked ------------*- C++ -*-===//
 //
-// Between reader and printer: inputs, attributes and types of a node against
+// Between reader and builder: inputs, attributes and types of a node against
 // the operator's definition (onnx 1.23, Attention-23 to 25), and the sizes
 // that they agree on.
 //
@@ -42,11 +42,10 @@ struct LengthsForm {
   bool appends = false;         ///< new keys lie in front of the last of the keys that it counts, behind past ones
 };
 
-/// Element types in MLIR, as "f32".
 struct NodeElements {
-  llvm::StringRef query; ///< of Q, K and Y
-  llvm::StringRef value; ///< of V and of its cache
-  llvm::StringRef mask;  ///< "i1" where it is boolean
+  DataType query = DataType::Undefined; ///< of Q, K and Y
+  DataType value = DataType::Undefined; ///< of V and of its cache
+  DataType mask = DataType::Undefined;
 };
 
 /// Keys that a query sees on each side of its own; none where a side has no bound.
@@ -77,9 +76,9 @@ struct AttentionNode {
   WindowBounds window;
   ScoresMode mode = ScoresMode::Scaled;
 
-  bool hasBooleanMask() const { return has[kMask] && elements.mask == "i1"; }
+  bool hasBooleanMask() const { return has[kMask] && elements.mask == DataType::Bool; }
   /// The widest type of Q, K and V, which the kernel computes with: f32 for f16 beside bf16.
-  llvm::StringRef getComputeElement() const;
+  DataType getComputeElement() const;
   /// Past and new keys; no size where only the run knows it.
   Dimension getKeys() const;
   std::vector<Dimension> getInputShape(Input input) const;

@@ -65,8 +65,6 @@ struct TensorData {
   std::vector<ExternalEntry> external;
 };
 
-/// The elements as MLIR has them between dense< and >. The tensor passed checkTensor.
-std::string printElements(const TensorData &tensor);
 /// True where each element can be found: none is in another file, and the sizes agree with what is there.
 llvm::Error checkTensor(const TensorData &tensor);
 /// The elements of a checked tensor of integers or booleans.
