@@ -34,12 +34,12 @@ class Frame(NamedTuple):
 
 def bind(*entry: int, message: int) -> Callable[..., int]:
     """The call of a kernel: its module, addresses of its name and of pointers to its tensors, and their number."""
-    return functools.partial(_library.module_call(), *entry, message, _library.MESSAGE_SIZE)
+    return functools.partial(_library.in_addresses("attn_module_call"), *entry, message, _library.MESSAGE_SIZE)
 
 
 def bind_on_device(*entry: int, message: int) -> Callable[..., int]:
     """The same of a kernel for a GPU."""
-    call, size = _library.module_call_cuda(), _library.MESSAGE_SIZE
+    call, size = _library.in_addresses("attn_module_call_cuda"), _library.MESSAGE_SIZE
 
     def run(workspace: int | None, needed: int, stream: int) -> int:
         status: int = call(*entry, workspace, needed, stream, message, size)
