@@ -18,7 +18,7 @@ from attn.call import _call, _gradients, _running
 from attn.kernel import _device, _kernel, _plan, _tensor
 from attn.kernel._cache import plans
 from attn.kernel._device import TorchDevice
-from attn.torch import _ops, _place
+from attn.torch import _ops
 from attn.torch._ops import Call
 from attn.torch._record import CAPTURE
 
@@ -159,7 +159,7 @@ class _Form:
     def _forward(self, tensors: Sequence[Tensor], is_recorded: bool) -> _Step | None:
         call = self.call([x.detach() for x in tensors])
         flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
-        options = _place.options(call.tensors(), call.options())
+        options = call.options()
         kernel, arrays = _running.prepared(_call.dense, call.q, call.k, call.v, **options, **flags)
         return _made(kernel, arrays, tensors, self._kept[is_recorded])
 
@@ -169,7 +169,7 @@ class _Form:
         call, dlse = self.call([x.detach() for x in saved[:count]]), cotangents[1] if len(cotangents) > 1 else None
         names = _ops.argument_names(call, self.wanted(needs))
         terms = (*saved[count:], cotangents[0], dlse)
-        options = _place.options(call.tensors(), call.options())
+        options = call.options()
         kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **options)
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32

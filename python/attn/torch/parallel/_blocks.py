@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 import attn
-from attn.torch import _ops, _place, _record, _varlen
+from attn.torch import _place
 from attn.torch.parallel._layout import Mask, Piece, Segment
 from attn.torch.parallel._positions import Positions
 
@@ -118,50 +118,44 @@ class Kernels(NamedTuple):
                 (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
         return results
 
-    def _call(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
-        words = {"softcap": self.softcap}
-        is_causal = self.mask.is_causal
-        is_masked = piece.is_masked and self.positions is None
-        if is_masked:
-            window = (self.mask.left, self.mask.right)
-            words["window"] = None if window == (None, None) else window  # type: ignore[assignment]
-        flat = _record.flat_words(words)
-        k, v = k[:, :, piece.keys], v[:, :, piece.keys]
+    def _call(self, piece: Piece, *tensors: Tensor, sink: Tensor | None) -> tuple[list[Tensor], dict[str, Any]]:
+        """What attn's function takes of q, k and v, dense or packed, and keywords that run it where these are."""
+        q, k, v = tensors[0], *(x[:, :, piece.keys] for x in tensors[1:])
+        mask, is_packed = self.mask, piece.sums is not None
+        window = None if mask.left is mask.right is None else (mask.left, mask.right)
+        given: dict[str, Any] = {"sink": sink, "scale": self.scale, "softcap": self.softcap}
         if piece.sums is not None:
-            sums = [torch.tensor(x, dtype=torch.int32, device=q.device) for x in piece.sums]
-            causal = "bottom_right" if is_causal else None
-            packed = [_packed(x) for x in (q, k, v)]
-            return _varlen.Call(*packed, *sums, sink, None, self.scale, causal, None, True, flat)
-        options: dict[str, Any] = {"sink": sink, "scale": self.scale, "words": flat}
-        if is_masked:
-            offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
-            options["offsets"] = offset.expand(q.shape[0]).contiguous()
-            options["causal" if is_causal else "align"] = "top_left"
-        return _ops.Call(q.contiguous(), k.contiguous(), v.contiguous(), [], dynamic=self.dynamic, **options)
-
-    def _options(self, call: Any, piece: Piece) -> dict[str, Any]:
-        """The keywords of `attn.sdpa` of a dense call."""
-        options = _place.options(call.tensors(), call.options())
-        if self.positions is None:
-            return options
-        window = (self.mask.left, self.mask.right)
-        causal = "top_left" if self.mask.is_causal else None
-        return options | self.positions.options(piece, call.q, causal, None if window == (None, None) else window)
+            given["causal"] = "bottom_right" if mask.is_causal else None
+            operands = [
+                *map(_packed, (q, k, v)),
+                *(torch.tensor(x, dtype=torch.int32, device=q.device) for x in piece.sums),
+            ]
+        else:
+            operands = [x.contiguous() for x in (q, k, v)]
+        if self.positions is not None:
+            given |= self.positions.options(piece, q, "top_left" if mask.is_causal else None, window)
+        elif piece.is_masked:
+            given["window"] = window
+            if not is_packed:
+                offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
+                given["causal" if mask.is_causal else "align"] = offset.expand(q.shape[0]).contiguous()
+        named = dict(zip(("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), operands, strict=False))
+        named |= {} if sink is None else {"sink": sink}
+        options = _place.options(named, {name: x for name, x in given.items() if x is not None})
+        return operands, options | {"dynamic": True if is_packed else self.dynamic}
 
     def _run(
         self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, into: State | None = None
     ) -> State:
-        call = self._call(piece, q, k, v, sink)
+        operands, options = self._call(piece, q, k, v, sink=sink)
         if into is not None:
-            options = self._options(call, piece)
-            attn.sdpa(call.q, call.k, call.v, **options, into=(into.out, (into.max, into.log_sum)))
+            attn.sdpa(*operands, **options, into=(into.out, (into.max, into.log_sum)))
             return into
-        flags: dict[str, Any] = {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
-        if piece.sums is not None:
-            out, row_max, log_sum = attn.varlen_sdpa(*call[:5], **call.options(), **flags)
-            return State(_unpacked(out), row_max[None], log_sum[None])
-        options = self._options(call, piece)
-        return State(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
+        options |= {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
+        if piece.sums is None:
+            return State(*attn.sdpa(*operands, **options))
+        out, row_max, log_sum = attn.varlen_sdpa(*operands, **options)
+        return State(_unpacked(out), row_max[None], log_sum[None])
 
     def _run_backward(
         self,
@@ -174,21 +168,16 @@ class Kernels(NamedTuple):
         sink: Any,
         into: dict[str, Tensor] | None = None,
     ) -> list[Tensor]:
-        call = self._call(piece, q, k, v, sink)
-        kind = accumulation_type(q)
+        operands, options = self._call(piece, q, k, v, sink=sink)
+        kind, is_packed = accumulation_type(q), piece.sums is not None
         names = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
         dout, out, row_max, log_sum = (x.to(kind) for x in rows)
-        if piece.sums is not None:
-            saved = (_packed(out), (row_max[0].contiguous(), log_sum[0].contiguous()), _packed(dout))
-            dlse = None if dlse is None else dlse[0].contiguous()
-            options = call.options() | {"dlse": dlse, "grad": names, "out_dtype": kind}
-            found = attn.varlen_sdpa_backward(*call[:3], *saved, *call[3:5], **options)
-            return [_unpacked(found[x]) if x in "qkv" else found[x] for x in names]
-        out, row_max, log_sum, dout = (x.contiguous() for x in (out, row_max, log_sum, dout))
-        options = self._options(call, piece)
-        options |= {"dlse": None if dlse is None else dlse.contiguous(), "grad": names, "out_dtype": kind}
-        found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, into=into, **options)
-        return [found[x] for x in names]
+        terms = [x if x is None else (x[0] if is_packed else x).contiguous() for x in (row_max, log_sum, dlse)]
+        dout, out = (_packed(x) if is_packed else x.contiguous() for x in (dout, out))
+        options |= {"dlse": terms.pop(), "grad": names, "out_dtype": kind, "into": into}
+        function = attn.varlen_sdpa_backward if is_packed else attn.sdpa_backward
+        found = function(*operands[:3], out, tuple(terms), dout, *operands[3:], **options)
+        return [_unpacked(found[x]) if is_packed and x in "qkv" else found[x] for x in names]
 
 
 def accumulation_type(q: Tensor) -> torch.dtype:
