@@ -168,15 +168,8 @@ def _run(
         results = with_sums(call, results, **traced)
     added = tuple([name for name in names if name in sums])
     kernel, inputs = _kernel_of(call, results, names, options, added, **traced)
-    if not sums:
-        gradients = kernel.run(inputs, model)
-        return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
-    if is_on_device:
-        gradients = kernel.run(inputs, model, [sums.get(name) for name in names])
-        return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
-    made = {name: x for name, x in zip(names, kernel.new_outputs(inputs), strict=True) if name not in sums}
-    kernel.run(inputs, model, [sums[name] if name in sums else made[name] for name in names])
-    return {name: sums[name] if name in sums else _tensor.like(made[name], model) for name in names}
+    gradients = kernel.run(inputs, model, [sums.get(name) for name in names] if sums else None)
+    return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
 
 
 def prepared(

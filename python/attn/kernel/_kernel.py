@@ -120,7 +120,7 @@ class Kernel:
             strides (`strided` in `self.inputs`) and its rows are contiguous.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous (one that is `strided`
             in `self.outputs`: with contiguous rows), writable, not overlapping the inputs. Made new if it is None,
-            unless the kernel updates one in place (`updated` in `self.outputs`).
+            or None is in its place, unless the kernel updates it (`updated` in `self.outputs`).
 
         Returns:
           The output, or a tuple of the outputs: torch tensors or arrays of JAX where the first input is one, otherwise
@@ -174,25 +174,25 @@ class Kernel:
     def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
         """`__call__` of a kernel for a CPU, on NumPy arrays; results are of the kind of `model` (`_tensor.like`)."""
         arrays = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
-        results: tuple[Any, ...]
-        if out is None:
-            shapes = self.new_shapes(arrays)
-            forms = zip(self.outputs, shapes, strict=True)
-            made = [_tensor.new(x["dtype"], shape, model) for x, shape in forms]
-            targets = [target for target, _ in made]
-        else:
-            results = tuple(out) if isinstance(out, tuple | list) else (out,)
-            _check_count(self._names[1], len(results))
-            targets = [_tensor.as_array(name, x) for name, x in zip(self._names[1], results, strict=True)]
-            for name, target in zip(self._names[1], targets, strict=True):
+        places = (None,) * len(self.outputs) if out is None else tuple(out) if isinstance(out, tuple | list) else (out,)
+        _check_count(self._names[1], len(places))
+        given = {name: x for name, x in zip(self._names[1], places, strict=True) if x is not None}
+        shapes = self.new_shapes(arrays, given) if len(given) < len(places) else [[]] * len(places)
+        targets, results = [], []
+        for described, shape, place in zip(self.outputs, shapes, places, strict=True):
+            name, result = described["name"], place
+            if place is None:
+                target, result = _tensor.new(described["dtype"], shape, model)
+            else:
+                target = _tensor.as_array(name, place)
                 if not target.flags.writeable:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
+            targets.append(target)
+            results.append(result)
         self._run(arrays, targets)
-        if out is None:
-            results = tuple(_tensor.like(x, model) if result is None else result for x, result in made)
-        else:
-            _tensor.count_writes(results)
-        return results[0] if len(results) == 1 else results
+        _tensor.count_writes(tuple(given.values()))
+        made = tuple(_tensor.like(x, model) if y is None else y for x, y in zip(targets, results, strict=True))
+        return made[0] if len(made) == 1 else made
 
     @staticmethod
     def _in_place(strided: bool, array: Array) -> Array:
@@ -257,14 +257,6 @@ class Kernel:
                 f"{self.name}: expected out= with the old values of {', '.join(updated)}, which the kernel "
                 "updates; found none"
             )
-        return self._shapes(inputs)
-
-    def new_outputs(self, inputs: list[Any]) -> list[Array]:
-        """Outputs of a kernel for a CPU that hold nothing, also those that it updates."""
-        dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
-        return [np.empty(shape, dtype) for shape, dtype in zip(self._shapes(inputs), dtypes, strict=True)]
-
-    def _shapes(self, inputs: list[Any]) -> list[list[int]]:
         if not self._has_open_outputs:
             return [x["shape"] for x in self.outputs]
         sizes: dict[str, int] = {}

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch.autograd import forward_ad
 
@@ -161,7 +162,7 @@ class _Form:
         flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
         options = call.options()
         kernel, arrays = _running.prepared(_call.dense, call.q, call.k, call.v, **options, **flags)
-        return _made(kernel, arrays, tensors, self._kept[is_recorded])
+        return made(kernel, arrays, tensors, self._kept[is_recorded])
 
     def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> _Step | None:
         """The gradients of what was saved, tensors and results, by the cotangents of out and lse."""
@@ -174,7 +175,7 @@ class _Form:
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
             return None
-        return _made(kernel, arrays, [*saved, *cotangents], [x["name"] for x in kernel.outputs])
+        return made(kernel, arrays, [*saved, *cotangents], [x["name"] for x in kernel.outputs])
 
 
 class _Sdpa(torch.autograd.Function):
@@ -289,40 +290,26 @@ def _has_no_views(tensors: Sequence[Tensor], given: tuple[Any, ...]) -> bool:
     return is_same and all(x is None or type(x) in (bool, float, str) for x in constants)
 
 
-def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]) -> _Step | None:
-    """The step of a kernel; None where what it takes is not the memory of the inputs."""
+def made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]) -> _Step | None:
+    """The step of a kernel; None where what it takes is not the memory of the inputs. On a GPU it makes all results."""
     device = _device.of(inputs[0])
-    if isinstance(device, TorchDevice):
-        return made_on(device, kernel, prepared, inputs, kept)
-    arrays = [_tensor.as_array("input", x.detach()) for x in inputs]
-    if len(arrays) != len(prepared) or any(
-        x.dtype != y.dtype or x.shape != y.shape or x.ctypes.data != y.ctypes.data
-        for x, y in zip(arrays, prepared, strict=True)
-    ):
+    is_here = isinstance(device, TorchDevice)
+    given = list(inputs) if is_here else [_tensor.as_array("input", x.detach()) for x in inputs]
+    if len(given) != len(prepared) or any(_memory(x) != _memory(y) for x, y in zip(given, prepared, strict=True)):
         return None
-    forms = {x["name"]: (shape, x["dtype"]) for x, shape in zip(kernel.outputs, kernel.new_shapes(arrays), strict=True)}
-    forms = {name: (shape, getattr(torch, dtype)) for name, (shape, dtype) in forms.items()}
-    others = [name for name in forms if name not in kept]
-    if sum(math.prod(forms[x][0]) * forms[x][1].itemsize for x in others) > MAX_SCRATCH_BYTES:
-        kept = [*kept, *others]
-    plan, copied = kernel.plan(arrays, kept)
-    return _Step(plan, copied, [_maker(*forms[name], inputs) for name in kept])
-
-
-def made_on(
-    device: TorchDevice, kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]
-) -> _Step | None:
-    """The same on a GPU, where all results are allocated."""
-    if len(inputs) != len(prepared) or any(
-        type(y) not in PLAIN or (x.dtype, x.shape, x.data_ptr()) != (y.dtype, y.shape, y.data_ptr())
-        for x, y in zip(inputs, prepared, strict=True)
-    ):
-        return None
-    shapes = zip(kernel.outputs, kernel.new_shapes(list(inputs)), strict=True)
+    shapes = zip(kernel.outputs, kernel.new_shapes(given), strict=True)
     forms = {x["name"]: (shape, getattr(torch, x["dtype"])) for x, shape in shapes}
-    order = [*kept, *[name for name in forms if name not in kept]]
-    plan, copied = kernel.device_plan(list(inputs), device, order)
-    return _Step(plan, copied, [_maker(*forms[name], inputs) for name in order], device)
+    others = [name for name in forms if name not in kept]
+    if is_here or sum(math.prod(forms[x][0]) * forms[x][1].itemsize for x in others) > MAX_SCRATCH_BYTES:
+        kept = [*kept, *others]
+    plan, copied = kernel.device_plan(given, device, kept) if is_here else kernel.plan(given, kept)
+    return _Step(plan, copied, [_maker(*forms[name], inputs) for name in kept], device)
+
+
+def _memory(x: Any) -> tuple[Any, ...]:
+    """Where a tensor of PyTorch or an array of NumPy lies, and as what."""
+    is_array = isinstance(x, np.ndarray)
+    return (is_array, x.shape, x.ctypes.data if is_array else x.data_ptr(), x.dtype)
 
 
 def _maker(shape: list[int], dtype: torch.dtype, inputs: Sequence[Tensor]) -> tuple[Callable[[Tensor], Tensor], int]:
