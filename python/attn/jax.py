@@ -8,6 +8,7 @@ docs/Training.md has an example.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 try:
@@ -71,12 +72,11 @@ def sdpa(
     if layout not in ("bhsd", "bshd"):
         raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
     given = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink}
-    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": _offsets(causal, align)}
-    options = {"layout": layout, **_alignments(causal, align)}
-    tensors, options = _arguments("sdpa", given, integers, scale, options, words)
+    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths}
+    tensors, call = _call(sdpa, given, words, integers, causal=causal, align=align, scale=scale, layout=layout)
     sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
     scores = (*sizes, tensors["k"].shape[2 if layout == "bhsd" else 1])
-    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
+    return _apply(tensors, call, score_mod, mask_mod, scores, return_lse, return_max)
 
 
 sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
@@ -118,12 +118,14 @@ def varlen_sdpa(
       TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
     """
     given = {"q": q, "k": k, "v": v, "sink": sink}
-    integers = {"offsets": _offsets(causal, align), "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    options = {"are_same": cu_seqlens_q is cu_seqlens_k, **_alignments(causal, align)}
-    tensors, options = _arguments("varlen_sdpa", given, integers, scale, options, words)
+    integers = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    are_same = cu_seqlens_q is cu_seqlens_k
+    tensors, call = _call(
+        varlen_sdpa, given, words, integers, causal=causal, align=align, scale=scale, are_same=are_same
+    )
     (rows, heads), sequences = tensors["q"].shape[:2], tensors["cu_seqlens_q"].shape[0] - 1
     scores = (sequences, heads, rows, tensors["k"].shape[0])
-    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
+    return _apply(tensors, call, score_mod, mask_mod, scores, return_lse, return_max)
 
 
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
@@ -216,15 +218,11 @@ def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
     """A step of a ring by a kernel: out, max, log_sum; or the gradients, by those of whole rows."""
     causal, scale, words = form
     window, q, k, v, sink, offsets, *saved = arrays
-    name = "causal" if causal else "align"
-    options: dict[str, Any] = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
+    where = {"causal" if causal else "align": offsets, "layout": "bhsd"}
     if q.dtype.itemsize < 4:
-        options["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
+        where["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
     given = {"q": q, "k": k, "v": v, "sink": sink}
-    of_step: Any = {"window": window, **dict(words)}
-    tensors, options = _arguments("sdpa", given, {"offsets": offsets}, scale, options, of_step)
-    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
-    _xla.register()
+    tensors, call = _call(sdpa, given, {"window": window, **dict(words)}, {}, scale=scale, **where)
     if not is_backward:
         out, _, row_max, log_sum = _xla_operator.first_order(call, tuple(tensors.values()))
         return out, row_max, log_sum
@@ -263,48 +261,48 @@ def sdpa_backward(
     Raises:
       TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
     """
-    options = {"layout": "bhsd", **_alignments(causal, align)}
     given = {"q": q, "k": k, "v": v}
-    tensors, options = _arguments("sdpa_backward", given, {"offsets": _offsets(causal, align)}, scale, options, words)
+    tensors, call = _call(sdpa_backward, given, words, {}, causal=causal, align=align, scale=scale, layout="bhsd")
     row_max, log_sum = lse if isinstance(lse, tuple) else (lse, jnp.zeros_like(lse))
-    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
-    _xla.register()
-    found: tuple[jax.Array, jax.Array, jax.Array] = _xla_operator.first_order(
-        call._replace(grad=("q", "k", "v")), (*tensors.values(), out, row_max, log_sum, dout)
-    )
+    arrays = (*tensors.values(), out, row_max, log_sum, dout)
+    found: tuple[Any, Any, Any] = _xla_operator.first_order(call._replace(grad=("q", "k", "v")), arrays)
     return found
 
 
 sdpa_backward.__doc__ = _signatures.with_words(sdpa_backward.__doc__)
 
 
-def _offsets(causal: Any, align: Any) -> Any:
-    return next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
-
-
-def _alignments(causal: Any, align: Any) -> dict[str, Any]:
-    """Words, or where the offsets are."""
-    given = {"causal": causal, "align": align}
-    return {name: x if x is None or isinstance(x, str) else "offsets" for name, x in given.items()}
-
-
-def _arguments(
-    function: str, given: dict[str, Any], integers: dict[str, Any], scale: Any, options: dict[str, Any], words: Words
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The tensors of a call in the order of its kernel, and all else."""
-    _signatures.words(f"attn.jax.{function}", globals()[function], words)
+def _call(
+    function: Any,
+    given: dict[str, Any],
+    words: Mapping[str, Any],
+    integers: dict[str, Any],
+    *,
+    causal: Any = None,
+    align: Any = None,
+    scale: Any = None,
+    **options: Any,
+) -> tuple[dict[str, Any], Call]:
+    """The tensors of a call of a function here, in the order of its kernel, and all else, but for functions."""
+    _signatures.words(f"attn.jax.{function.__name__}", function, words)
+    _xla.register()
+    alignments = {"causal": causal, "align": align}
+    offsets = next((x for x in alignments.values() if x is not None and not isinstance(x, str)), None)
     tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
     if "sink" in tensors:
         tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
-    tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in integers.items() if x is not None}
+    named = {name: integers.get(name) for name in ("q_lengths", "kv_lengths")} | {"offsets": offsets} | integers
+    tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in named.items() if x is not None}
     if isinstance(scale, jax.Array | np.ndarray):
         tensors["scale"], scale = scale.astype(_score_type(tensors["q"].dtype)), None
-    return tensors, {"scale": scale, **options, **_checks.words(words)}
+    options |= {name: x if x is None or isinstance(x, str) else "offsets" for name, x in alignments.items()}
+    options |= {"scale": scale, **_checks.words(words)}
+    return tensors, Call(tuple(tensors), tuple((name, x) for name, x in options.items() if x is not None))
 
 
 def _apply(
     tensors: dict[str, Any],
-    options: dict[str, Any],
+    call: Call,
     score_mod: ScoreMod | None,
     mask_mod: MaskMod | None,
     scores: tuple[int, ...],
@@ -312,12 +310,11 @@ def _apply(
     return_max: bool,
 ) -> Any:
     """What a call returns; `scores` are below what the indices of its functions run."""
-    _xla.register()
     traced = _trace.Traced()
     if score_mod is not None or mask_mod is not None:
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
         traced = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
-    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
+    call = call._replace(regions=traced.regions)
     # Inside of shard_map all vary over the axes that one varies over; the gradient of one that did not is a sum.
     arrays = _xla.varying((*tensors.values(), *traced.arrays))
     # A shard_map outside of jit has no rule for a custom_vjp such as this one, but one for a jit around it.

@@ -132,9 +132,7 @@ class Kernels(NamedTuple):
             ]
         else:
             operands = [x.contiguous() for x in (q, k, v)]
-        if self.positions is not None:
-            given |= self.positions.options(piece, q, "top_left" if mask.is_causal else None, window)
-        elif piece.is_masked:
+        if piece.is_masked and self.positions is None:
             given["window"] = window
             if not is_packed:
                 offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
@@ -142,7 +140,10 @@ class Kernels(NamedTuple):
         named = dict(zip(("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), operands, strict=False))
         named |= {} if sink is None else {"sink": sink}
         options = _place.options(named, {name: x for name, x in given.items() if x is not None})
-        return operands, options | {"dynamic": True if is_packed else self.dynamic}
+        options["dynamic"] = True if is_packed else self.dynamic
+        if self.positions is not None:
+            options |= self.positions.options(piece, q, "top_left" if mask.is_causal else None, window)
+        return operands, options
 
     def _run(
         self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, into: State | None = None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 from attn.call import _checks
-from attn.torch import _context
+from attn.torch import _broadcast, _context
 from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _positions, _ulysses
 from attn.torch.parallel._group import Group
 from attn.torch.parallel._layout import Layout, Mask
@@ -205,11 +205,7 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             f"expected the same rows of query, key and value on a rank, found shapes {tuple(q.shape)}, "
             f"{tuple(k.shape)}, {tuple(v.shape)}; attention to other sequences, caches and padding have no shards"
         )
-    if q.shape[1] != k.shape[1] and not options.get("enable_gqa"):
-        raise ValueError(
-            f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
-            "heads of queries that share one of keys"
-        )
+    _broadcast.check_heads(q.shape[1], k.shape[1], bool(options.get("enable_gqa")))
     for name, given in options.items():
         if name not in TAKEN and given is not None and (given is not False or name == "dynamic"):
             advice = ADVICE.get(name, "leave it out, or write attention on one rank")
