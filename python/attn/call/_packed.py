@@ -77,16 +77,9 @@ def _forms(target: str, dynamic: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, **op
     sums = (cu_seqlens_q, cu_seqlens_k)
     if _cuda.is_target(target) or not all(_tensor.is_plain_i32(x) for x in sums):
         return None
-    inputs, types = _running.forms(target, operands)
+    inputs, types = _running.forms(target, **operands)
     are_same = cu_seqlens_q is cu_seqlens_k or np.array_equal(cu_seqlens_q, cu_seqlens_k)
-    return [*inputs, *sums], types, (cu_seqlens_q.size, cu_seqlens_k.size, are_same)
-
-
-def _of_forms(arrays: list[Any], target: str, rows: int, keys: int, are_same: bool, **options: Any) -> _call.Call:
-    """The call, of prefix sums of these sizes."""
-    sums, given = ((np.zeros(rows, np.int32), np.zeros(keys, np.int32)), Given(**options, layout="varlen"))
-    problem, _, longest = prepare(*arrays, *sums, given, is_known=False, are_same=are_same)
-    return _call.Call(problem, longest, [], target)
+    return [*inputs, *sums], (types, cu_seqlens_q.size, cu_seqlens_k.size, are_same)
 
 
 def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> _call.Call:
@@ -101,7 +94,7 @@ def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target:
     return _call.Call(problem, longest, inputs, target, origins)
 
 
-PACKED = _running.Kind(varlen_sdpa, ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), packed, _forms, _of_forms)
+PACKED = _running.Kind(varlen_sdpa, ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), packed, _forms)
 
 
 def prepare(

@@ -86,7 +86,7 @@ def _forms(
     """Those of i32 lengths, sums and table: the checked entry tests what they hold."""
     if _cuda.is_target(target):
         return None
-    inputs, types = _running.forms(target, operands)
+    inputs, types = _running.forms(target, **operands)
     integers = [_tensor.as_array("an integer", x) for x in (kv_lengths, cu_seqlens_q, block_table) if x is not None]
     if any(x.dtype != np.int32 for x in integers):
         return None
@@ -98,15 +98,7 @@ def _forms(
         rows = (1, *q[1:]) if has_sums else (1, q[1], 1, q[3])
         types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
         counts = ((1,), (2,) if has_sums else None, (1, 1))
-    return [*inputs, *integers], types, (counts, page_layout)
-
-
-def _of_forms(arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, **options: Any) -> _call.Call:
-    """The call, of lengths, prefix sums and a block table of these sizes; no array has a size for each key."""
-    lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
-    if sums is not None:
-        sums[-1] = arrays[0].shape[0]
-    return paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
+    return [*inputs, *integers], (types, counts, page_layout)
 
 
 def paged(
@@ -169,7 +161,7 @@ def paged(
 
 
 OPERANDS = ("q", "k_cache", "v_cache", "block_table", "kv_lengths", "cu_seqlens_q", "page_layout")
-PAGED = _running.Kind(paged_sdpa, OPERANDS, paged, _forms, _of_forms)
+PAGED = _running.Kind(paged_sdpa, OPERANDS, paged, _forms)
 
 
 def _prepare_step(

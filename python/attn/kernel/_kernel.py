@@ -174,25 +174,24 @@ class Kernel:
     def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
         """`__call__` of a kernel for a CPU, on NumPy arrays; results are of the kind of `model` (`_tensor.like`)."""
         arrays = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
-        places = (None,) * len(self.outputs) if out is None else tuple(out) if isinstance(out, tuple | list) else (out,)
-        _check_count(self._names[1], len(places))
-        given = {name: x for name, x in zip(self._names[1], places, strict=True) if x is not None}
-        shapes = self.new_shapes(arrays, given) if len(given) < len(places) else [[]] * len(places)
-        targets, results = [], []
-        for described, shape, place in zip(self.outputs, shapes, places, strict=True):
-            name, result = described["name"], place
-            if place is None:
-                target, result = _tensor.new(described["dtype"], shape, model)
-            else:
-                target = _tensor.as_array(name, place)
-                if not target.flags.writeable:
-                    raise ValueError(f"expected output {name} to be writable, found a read-only array")
-            targets.append(target)
-            results.append(result)
-        self._run(arrays, targets)
-        _tensor.count_writes(tuple(given.values()))
-        made = tuple(_tensor.like(x, model) if y is None else y for x, y in zip(targets, results, strict=True))
-        return made[0] if len(made) == 1 else made
+        made: list[tuple[Array, Any]]  # the memory, and the result where it is there before
+        if out is None:
+            forms = zip(self.outputs, self.new_shapes(arrays), strict=True)
+            made = [_tensor.new(x["dtype"], shape, model) for x, shape in forms]
+        else:
+            places = tuple(out) if isinstance(out, tuple | list) else (out,)
+            _check_count(self._names[1], len(places))
+            given = [name for name, x in zip(self._names[1], places, strict=True) if x is not None]
+            shapes = self.new_shapes(arrays, given) if len(given) < len(places) else [[]] * len(places)
+            made = [
+                _tensor.new(x["dtype"], shape, model) if place is None else (_as_output(x["name"], place), place)
+                for x, shape, place in zip(self.outputs, shapes, places, strict=True)
+            ]
+        self._run(arrays, [target for target, _ in made])
+        results = tuple([_tensor.like(x, model) if result is None else result for x, result in made])
+        if out is not None:
+            _tensor.count_writes(results)
+        return results[0] if len(results) == 1 else results
 
     @staticmethod
     def _in_place(strided: bool, array: Array) -> Array:
@@ -295,6 +294,13 @@ def _as_input(argument: dict[str, Any], value: Any) -> Array:
     if argument["passed_by"] == "value" and isinstance(value, numbers.Number):
         return np.asarray(value, dtype=argument["dtype"])
     return _tensor.as_array(argument["name"], value)
+
+
+def _as_output(name: str, value: Any) -> Array:
+    array = _tensor.as_array(name, value)
+    if not array.flags.writeable:
+        raise ValueError(f"expected output {name} to be writable, found a read-only array")
+    return array
 
 
 def _check_count(names: list[str], count: int) -> None:
