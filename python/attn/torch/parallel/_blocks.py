@@ -6,6 +6,7 @@ once, behind all blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -32,6 +33,21 @@ class State(NamedTuple):
 
 
 States = TypeVar("States", State, list[Tensor])
+
+
+class Rows(NamedTuple):
+    """What a backward reads of rows: q, the state of the whole row, and the cotangents of out and lse."""
+
+    q: Tensor
+    state: State
+    dout: Tensor
+    dlse: Tensor | None
+
+    def map(self, of: Callable[[Tensor], Tensor]) -> Rows:
+        """A function of each tensor."""
+        return Rows(
+            of(self.q), State(*map(of, self.state)), of(self.dout), None if self.dlse is None else of(self.dlse)
+        )
 
 
 class Kernels(NamedTuple):
@@ -80,18 +96,9 @@ class Kernels(NamedTuple):
         return state
 
     def backward(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        saved: State,
-        dout: Tensor,
-        dlse: Tensor | None,
-        qs: Segment,
-        ks: Segment,
-        into: list[Tensor] | None = None,
+        self, rows: Rows, k: Tensor, v: Tensor, qs: Segment, ks: Segment, into: list[Tensor] | None = None
     ) -> list[Tensor] | None:
-        """dq, dk, dv and, where this block has it, dsink; by the state of the whole row.
+        """dq, dk, dv and, where this block has it, dsink.
 
         The first three are those of `into`, contiguous, with what is added to them. None where the mask removes all.
         """
@@ -99,23 +106,19 @@ class Kernels(NamedTuple):
         if not pieces:
             return None
         sink = self.sink if _holds(ks, qs) else None
-        kind = accumulation_type(q)
+        q, kind = rows.q, accumulation_type(rows.q)
         results = into or [torch.zeros(x.shape, dtype=kind, device=q.device) for x in (q, k, v)]
         results = results[:3]
         if sink is not None:
             results.append(torch.zeros_like(sink, dtype=kind))
         for piece in pieces:
-            rows = [x[:, :, piece.rows] for x in (dout, saved.out, saved.max, saved.log_sum)]
-            cotangent = None if dlse is None else dlse[:, :, piece.rows]
+            part = rows.map(lambda x, at=piece.rows: x[:, :, at])
             is_whole = piece.rows == slice(0, qs[1]) and piece.keys == slice(0, ks[1]) and piece.sums is None
-            if into is not None and is_whole and q.device.type == "cpu":
-                found = self._run_backward(piece, rows, cotangent, q, k, v, sink, dict(zip("qkv", into, strict=True)))
-                for to, x in zip(results[3:], found[3:], strict=True):
-                    to.add_(x)
-                continue
-            found = self._run_backward(piece, rows, cotangent, q[:, :, piece.rows], k, v, sink)
+            is_added = into is not None and is_whole and q.device.type == "cpu"
+            found = self._run_backward(piece, part, k, v, sink, into if is_added else None)
             for n, (to, x) in enumerate(zip(results, found, strict=True)):
-                (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
+                if n > 2 or not is_added:
+                    (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
         return results
 
     def _call(self, piece: Piece, *tensors: Tensor, sink: Tensor | None) -> tuple[list[Tensor], dict[str, Any]]:
@@ -159,23 +162,16 @@ class Kernels(NamedTuple):
         return State(_unpacked(out), row_max[None], log_sum[None])
 
     def _run_backward(
-        self,
-        piece: Piece,
-        rows: list[Tensor],
-        dlse: Tensor | None,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        sink: Any,
-        into: dict[str, Tensor] | None = None,
+        self, piece: Piece, rows: Rows, k: Tensor, v: Tensor, sink: Tensor | None, into: list[Tensor] | None = None
     ) -> list[Tensor]:
-        operands, options = self._call(piece, q, k, v, sink=sink)
-        kind, is_packed = accumulation_type(q), piece.sums is not None
+        operands, options = self._call(piece, rows.q, k, v, sink=sink)
+        kind, is_packed = accumulation_type(rows.q), piece.sums is not None
         names = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
-        dout, out, row_max, log_sum = (x.to(kind) for x in rows)
-        terms = [x if x is None else (x[0] if is_packed else x).contiguous() for x in (row_max, log_sum, dlse)]
+        dout, out, *terms = (x.to(kind) for x in (rows.dout, *rows.state))
+        terms = [x if x is None else (x[0] if is_packed else x).contiguous() for x in (*terms, rows.dlse)]
         dout, out = (_packed(x) if is_packed else x.contiguous() for x in (dout, out))
-        options |= {"dlse": terms.pop(), "grad": names, "out_dtype": kind, "into": into}
+        options |= {"dlse": terms.pop(), "grad": names, "out_dtype": kind}
+        options["into"] = None if into is None else dict(zip("qkv", into, strict=True))
         function = attn.varlen_sdpa_backward if is_packed else attn.sdpa_backward
         found = function(*operands[:3], out, tuple(terms), dout, *operands[3:], **options)
         return [_unpacked(found[x]) if is_packed and x in "qkv" else found[x] for x in names]

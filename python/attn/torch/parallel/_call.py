@@ -285,13 +285,13 @@ class _Sharded(torch.autograd.Function):
         q, k, v, sink, *saved = ctx.saved_tensors
         state = _blocks.State(*saved)
         dout, dlse = grads
-        dout = torch.zeros_like(state.out) if dout is None else dout
+        rows = _blocks.Rows(q, state, torch.zeros_like(state.out) if dout is None else dout, dlse)
         mine, stream = plan.layout.segments[plan.group.rank], plan.stream(k, v)
         kernels = plan.kernels(sink, ctx.positions)
         if plan.ordered:
-            found = _ordered.backward(plan.group, plan.layout, stream, kernels, q, state, dout, dlse, plan.ordered)
+            found = _ordered.backward(plan.group, plan.layout, stream, kernels, rows, plan.ordered)
         else:
-            found = _keys.backward(stream, kernels, mine, q, state, dout, dlse)
+            found = _keys.backward(stream, kernels, mine, rows)
         found = [x.to(of.dtype) for x, of in zip(found, (q, k, v, sink), strict=False)]
         return None, None, *found, *([None] if sink is None else [])
 
