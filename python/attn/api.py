@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -151,7 +150,7 @@ def get_include() -> str:
 
 def set_num_threads(threads: int) -> None:
     """Sets how many threads the kernels of this process use; 0 follows PyTorch again, and without PyTorch OpenMP."""
-    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral):
+    if not _checks.is_integer(threads):
         raise TypeError(f"expected a number of threads, found {threads!r}")
     if not 0 <= threads <= _checks.MAX_I32:
         raise ValueError(f"expected a number of threads >= 0 that fits in 32 bits, found {threads}")

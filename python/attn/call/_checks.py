@@ -133,10 +133,20 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def is_integer(value: Any) -> bool:
+    """Whether it is an integer; True is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def are_counts(values: Any, count: int) -> bool:
+    """Whether these are so many integers, each 1 or greater."""
+    return isinstance(values, tuple | list) and len(values) == count and all(is_integer(x) and x >= 1 for x in values)
+
+
 def integer(name: str, value: Any) -> int:
     """An integer, not below the least that the word takes, that fits in 32 bits."""
     least = _words.MINIMA[name]
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+    if not is_integer(value):
         raise TypeError(f"expected {name} to be an integer, found {value!r}")
     if not least <= value <= MAX_I32:
         raise ValueError(f"expected {name} in {least} to {MAX_I32}, found {value}; leave it out for none")
@@ -161,7 +171,7 @@ def window(name: str, value: Any) -> tuple[int | None, int | None]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"expected {name} to be a pair (left, right), found {value!r}")
     for bound in value:
-        if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
+        if bound is not None and not (is_integer(bound) and bound >= 0):
             advice = "None for a side without a bound"
             raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}; write {advice}")
     left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
@@ -205,11 +215,7 @@ def heads(value: Any, layout: str) -> tuple[int, int]:
             raise ValueError(f'expected heads only with layout="bsd", found layout {layout!r}; leave heads out')
         return (1, 1)
     pair = (value, value) if isinstance(value, numbers.Integral) else value
-    if (
-        not isinstance(pair, tuple | list)
-        or len(pair) != 2
-        or any(isinstance(x, bool) or not isinstance(x, numbers.Integral) or x < 1 for x in pair)
-    ):
+    if not are_counts(pair, 2):
         raise ValueError(
             f'expected heads with layout="bsd", a number >= 1 or (query heads, key heads), found {value!r}'
         )

@@ -101,42 +101,34 @@ class Problem:
 
     def line(self) -> str:
         """The problem line, as "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right out=lse"."""
-        words = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
-        words.append(self.dtype)
-        words_of = dict(self.words)
-        values = {
-            "kv": self.kv,
-            "kvscale": self.kv_scale,
-            "result": "f32" if self.wide_result else None,
-            "scale": None if self.scale is None else repr(self.scale),
-            "causal": self.causal,
-            "window": None,  # holds the place in front of align
-            "align": self.align,
-            **{name: _value(words_of[name]) for name in _words.FORMS if name in words_of},
-            "bias": _commas(self.bias),
-            "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
-        }
-        words += [f"{name}={value}" for name, value in values.items() if value is not None]
-        words += [name for name in _words.PRESENT if getattr(self, name)]
-        if self.dropout is not None:
-            words.append(f"dropout={self.dropout!r}")
-        if self.has_scale:
-            words.append("scale=?")
-        if self.layout != "bhsd":
-            words.append(f"layout={self.layout}")
-        if self.paged is not None:
-            page, page_layout, pages = self.paged
-            words.append(f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"))
-            words += [] if pages == DYNAMIC else [f"pages={pages}"]
-        words += ["strided"] if self.strided else []
-        outputs = [name for name in OUTPUTS if getattr(self, name)]
-        if outputs:
-            words.append(f"out={','.join(outputs)}")
-        if self.grad:
-            words.append(f"grad={','.join(self.grad)}")
-        if self.into:
-            words.append(f"into={','.join(self.into)}")
-        return " ".join(words)
+        words = {name: _value(x) for name, x in self.words}
+        page, page_layout, pages = self.paged or (0, "nhd", DYNAMIC)
+        is_full = self.mask == self.sizes.scores and DYNAMIC not in self.mask
+        values: list[tuple[str, Any]] = [
+            ("kv", self.kv),
+            ("kvscale", self.kv_scale),
+            ("result", "f32" if self.wide_result else None),
+            ("scale", None if self.scale is None else repr(self.scale)),
+            ("causal", self.causal),
+            ("window", words.pop("window", None)),
+            ("align", self.align),
+            *words.items(),
+            ("bias", _commas(self.bias)),
+            ("mask", "bool" if is_full else _commas(self.mask)),
+            *((name, getattr(self, name)) for name in _words.PRESENT),
+            ("dropout", None if self.dropout is None else repr(self.dropout)),
+            ("scale", "?" if self.has_scale else None),
+            ("layout", None if self.layout == "bhsd" else self.layout),
+            ("paged", f"{page}{'' if page_layout == 'nhd' else f',{page_layout}'}" if self.paged else None),
+            ("pages", None if pages == DYNAMIC else pages),
+            ("strided", self.strided),
+            ("out", ",".join(name for name in OUTPUTS if getattr(self, name)) or None),
+            ("grad", ",".join(self.grad) or None),
+            ("into", ",".join(self.into) or None),
+        ]
+        sizes = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
+        given = [name if x is True else f"{name}={x}" for name, x in values if x is not None and x is not False]
+        return " ".join([*sizes, self.dtype, *given])
 
     @property
     def numbers(self) -> int:
