@@ -173,25 +173,13 @@ def _run(
 
 
 def prepared(
-    q: Any,
-    k: Any,
-    v: Any,
-    out: Any,
-    row_max: Any,
-    log_sum: Any,
-    dout: Any,
-    dlse: Any,
-    names: tuple[str, ...],
-    *,
-    dynamic: bool | None,
-    score_mod: Any = None,
-    target: str = "host",
-    **options: Any,
+    operands: Sequence[Any], saved: tuple[Any, ...], names: tuple[str, ...], *, dynamic: bool | None, **options: Any
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    """The kernel of a call of `sdpa_backward` with both terms of lse, and what it takes."""
-    call = _call.dense(q, k, v, target, **options)
-    saved = _Saved(out, row_max, log_sum, dout, dlse).checked(is_on_device=_cuda.is_target(target))
-    return _kernel_of(call, saved, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
+    """The kernel of a call of `sdpa_backward`, and what it takes; `saved` are out, both terms of lse, dout and dlse."""
+    score_mod = options.pop("score_mod", None)
+    call = _call.dense(*operands, **{"target": "host"} | options)
+    named = _Saved(*saved).checked(is_on_device=_cuda.is_target(call.target))
+    return _kernel_of(call, named, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
 
 
 def _kernel_of(

@@ -39,7 +39,7 @@ class Kind:
           forms: what the kernel takes of operands for a target, of any sizes or not, and all that the problem depends
             on of them: no value counts. None for what is prepared each time.
         """
-        self.operands, self.call, self.forms = operands, call, forms
+        self.function, self.operands, self.call, self.forms = function, operands, call, forms
         self.has_lengths = "kv_lengths" in operands
         others = {*operands, *WHERE, *_words.FORMS}
         self.options = [x for x in inspect.signature(function).parameters if x not in others]

@@ -81,8 +81,7 @@ def form_of(
     dtype: str, shape: tuple[int, ...], number: int, strides: tuple[int, ...] | None = None
 ) -> _library.DLTensor:
     """A tensor on the device of this number, contiguous without strides, whose address is still to be written."""
-    dense = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
-    return _described(0, dtype, shape, dense if strides is None else strides, number)
+    return _described(0, dtype, shape, _tensor.dense_strides(shape) if strides is None else strides, number)
 
 
 def _described(
@@ -168,7 +167,7 @@ class Device:
         if not isinstance(strides, tuple) or len(shape) < 2:
             return False
         size = value.dtype.itemsize
-        dense = tuple(size * math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+        dense = tuple(size * x for x in _tensor.dense_strides(shape))
         return strides != dense and strides[-1] == size and all(x % size == 0 for x in strides)
 
     def borrow(
@@ -302,10 +301,8 @@ def _of_interface(name: str, value: Any, stream: int) -> Borrowed:
     if dtype.name not in TYPE_CODES or interface.get("mask") is not None:
         raise TypeError(f"expected {name} to hold numbers or bool without a mask, found {interface['typestr']}")
     shape, steps = tuple(interface["shape"]), interface.get("strides")
-    if steps is None:
-        strides = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
-    else:
-        strides = tuple(step // dtype.itemsize for step in steps)
+    is_dense = steps is None
+    strides = _tensor.dense_strides(shape) if is_dense else tuple(step // dtype.itemsize for step in steps)
     return borrowed(int(interface["data"][0]), dtype.name, shape, strides, 0, value)
 
 

@@ -43,6 +43,15 @@ def error(status: int, text: str) -> Exception:
     return RuntimeError(text) if status == WRONG_PROCESSOR or status >= FIRST_CUDA_STATUS else ValueError(text)
 
 
+def workspace_bytes(label: str, count: Any, *arguments: Any) -> int:
+    """What a call of a kernel for a GPU needs, by the function that counts it; its errors begin with the label."""
+    message = ctypes.create_string_buffer(MESSAGE_SIZE)
+    needed = int(count(*arguments, message, MESSAGE_SIZE))
+    if needed < 0:
+        raise error(-needed, f"{label}: {message.value.decode(errors='replace')}")
+    return needed
+
+
 class DLDevice(ctypes.Structure):
     """Where a tensor's memory is; DLPack's DLDevice."""
 

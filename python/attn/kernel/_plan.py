@@ -164,11 +164,7 @@ class DevicePlan(Plan):
             for n, address in zip(self._given, addresses, strict=True):
                 tensors[n].data = address
             pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
-            message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
             count = _library.load().attn_module_workspace_bytes
-            needed = count(*self._entry, pointers, len(tensors), message, len(message))
-            if needed < 0:
-                text = message.value.decode(errors="replace")
-                raise _library.error(-needed, f"{self._entry[1].decode()}: {text}")
-            self._needed = needed
+            label = self._entry[1].decode()
+            self._needed = _library.workspace_bytes(label, count, *self._entry, pointers, len(tensors))
         return self._needed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import inspect
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import api
-from attn.call import _call, _checks, _gradients, _lse, _packed, _problem, _serving
+from attn.call import _call, _checks, _gradients, _lse, _packed, _problem, _running, _serving
 from attn.kernel import _cuda, _library, _manifest, _tensor
 from attn.words import _signatures
 from attn.words._types import Integers, Tensor, TensorT
@@ -32,13 +33,11 @@ Form = tuple[tuple[int, ...], np.dtype[Any]]
 COMPILED = frozenset({"score_mod", "mask_mod", "dynamic", "target"})
 
 
+@functools.cache
 def _options(function: Any) -> frozenset[str]:
     parameters = inspect.signature(function).parameters.values()
     return frozenset(x.name for x in parameters if x.kind is x.KEYWORD_ONLY) - COMPILED - {"into"}
 
-
-OPTIONS = _options(api.sdpa)
-PACKED_OPTIONS, PAGED_OPTIONS = _options(_packed.varlen_sdpa), _options(_serving.paged_sdpa)
 
 SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
 
@@ -155,8 +154,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
-        _check_keywords("sdpa", options, OPTIONS)
-        return self._run_call(_call.dense(q, k, v, self._kind, **options), options, q, stream)
+        return self._run_call(api.DENSE, (q, k, v), options, stream)
 
     def varlen_sdpa(
         self,
@@ -174,9 +172,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.varlen_sdpa` and `sdpa`.
         """
-        _check_keywords("varlen_sdpa", options, PACKED_OPTIONS)
-        call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, self._kind, **options)
-        return self._run_call(call, options, q, stream)
+        return self._run_call(_packed.PACKED, (q, k, v, cu_seqlens_q, cu_seqlens_k), options, stream)
 
     def paged_sdpa(
         self,
@@ -194,9 +190,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.paged_sdpa` and `sdpa`.
         """
-        _check_keywords("paged_sdpa", options, PAGED_OPTIONS)
-        call = _serving.paged(q, k_cache, v_cache, block_table, kv_lengths, self._kind, **options)
-        return self._run_call(call, options, q, stream)
+        return self._run_call(_serving.PAGED, (q, k_cache, v_cache, block_table, kv_lengths), options, stream)
 
     def sdpa_backward(
         self,
@@ -217,7 +211,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa_backward` and `sdpa`.
         """
-        _check_keywords("sdpa_backward", options, OPTIONS - _gradients.RETURNED)
+        _check_keywords("sdpa_backward", options, _options(api.sdpa) - _gradients.RETURNED)
         names = _checks.gradients(grad)
         call = _call.dense(q, k, v, self._kind, **options)
         problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
@@ -231,8 +225,10 @@ class Library:
         gradients = {x["name"].removeprefix("d"): y for x, y in zip(entry.outputs, results, strict=True)}
         return {name: gradients[name] for name in names}
 
-    def _run_call(self, call: _call.Call, options: dict[str, Any], model: Any, stream: Any) -> Any:
-        words = self._get_words(call.problem, options)
+    def _run_call(self, kind: _running.Kind, operands: tuple[Any, ...], options: dict[str, Any], stream: Any) -> Any:
+        _check_keywords(kind.function.__name__, options, _options(kind.function))
+        call = kind.call(*operands, target=self._kind, **options)
+        words, model = self._get_words(call.problem, options), operands[0]
         return _alone(self._run(words, call.inputs, model=model, line=call.problem.line(), stream=stream)[1])
 
     def _as_input(self, name: str, value: Any) -> Any:

@@ -380,9 +380,14 @@ def _form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]
     if element is None:
         return None
     if strides is None:  # whatever NumPy has at sizes 0 and 1
-        strides = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+        strides = dense_strides(shape)
     sizes = ctypes.c_int64 * len(shape)
     return _library.DLTensor(None, CPU, len(shape), element, sizes(*shape), sizes(*strides), 0)
+
+
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a contiguous array, in elements."""
+    return tuple([math.prod(shape[dim + 1 :]) for dim in range(len(shape))])
 
 
 def is_torch(value: Any) -> bool:

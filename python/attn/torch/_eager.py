@@ -171,7 +171,7 @@ class _Form:
         names = _ops.argument_names(call, self.wanted(needs))
         terms = (*saved[count:], cotangents[0], dlse)
         options = call.options()
-        kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **options)
+        kernel, arrays = _gradients.prepared((call.q, call.k, call.v), terms, names, **options)
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
             return None

@@ -39,9 +39,12 @@ def sdpa(
       local: the attention of whole rows: of q, k, v and sink, out and lse.
     """
     queries, keys = heads_of(q.shape[1], k.shape[1], group.size)
-    q, k, v = (_ToHeads.apply(group, layout, of, x) for of, x in ((queries, q), (keys, k), (keys, v)))
-    out, lse = local(q, k, v, None if sink is None else sink[queries[group.rank]])
-    return _ToRows.apply(group, layout, queries, out), _ToRows.apply(group, layout, queries, lse)
+    q, k, v = (
+        _Moved.apply(to_heads, to_rows, (group, layout, of), x) for of, x in ((queries, q), (keys, k), (keys, v))
+    )
+    found = local(q, k, v, None if sink is None else sink[queries[group.rank]])
+    out, lse = (_Moved.apply(to_rows, to_heads, (group, layout, queries), x) for x in found)
+    return out, lse
 
 
 def to_heads(group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
@@ -61,24 +64,14 @@ def to_rows(group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
     return found
 
 
-class _ToHeads(torch.autograd.Function):
+class _Moved(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
-        ctx.given = (group, layout, of)
-        return to_heads(group, layout, of, x)
+    def forward(ctx: Any, move: Callable[..., Tensor], back: Callable[..., Tensor], where: Any, x: Tensor) -> Tensor:
+        ctx.given = (back, where)
+        return move(*where, x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        kind = _blocks.accumulation_type(grads[0])
-        return None, None, None, to_rows(*ctx.given, grads[0].to(kind)).to(grads[0].dtype)
-
-
-class _ToRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
-        ctx.given = (group, layout, of)
-        return to_rows(group, layout, of, x)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        return None, None, None, to_heads(*ctx.given, grads[0].contiguous())
+        back, where = ctx.given
+        kind = _blocks.accumulation_type(grads[0]) if back is to_rows else grads[0].dtype  # what it sums
+        return None, None, None, back(*where, grads[0].contiguous().to(kind)).to(grads[0].dtype)
