@@ -222,12 +222,8 @@ def paged_sdpa(
     offsets, causal, align = _record.offsets(causal, align)
     given = (block_table, kv_lengths, cu_seqlens_q, offsets)
     table, lengths, sums, offsets = [_record.integers(x, q.device) for x in given]
-    regions, captured = "", ""
-    captures: list[Tensor] = []
-    if has_functions:
-        scores = _scores(q, k_cache, table, sums, page_layout)
-        regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
-        _context.check(**{"q": q, **dict(zip(captured.split(","), captures, strict=False))})
+    scores = _scores(q, k_cache, table, sums, page_layout) if has_functions else ()
+    regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q)
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,
