@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _call, _checks, _problem, _running, _text
+from attn.call import _call, _elements, _pages, _problem, _running, _text
 from attn.kernel import _cuda, _device, _kernel, _tensor
 from attn.kernel._cache import plans
 from attn.words import _signatures
@@ -16,7 +16,7 @@ from attn.words._types import Integers, Tensor, TensorT
 Array = npt.NDArray[Any]
 
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
-CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
+CACHE_TYPES = _elements.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
 
 
 @_signatures.explains_arguments
@@ -80,14 +80,14 @@ def kv_append(
             raise ValueError(f"expected page_layout only with a block_table, found {page_layout!r}; leave it out")
         wanted, length = (batch, heads, old.shape[2], columns), old.shape[2]
         table = None
-        where = _checks.positions(positions, batch, count, length)
+        where = _pages.positions(positions, batch, count, length)
     else:
-        page_layout = _checks.page_layout(page_layout or "nhd")
+        page_layout = _pages.page_layout(page_layout or "nhd")
         page = old.shape[1 if page_layout == "nhd" else 2]
         wanted = (old.shape[0], page, heads, columns) if page_layout == "nhd" else (old.shape[0], heads, page, columns)
-        table = _checks.block_table_form(block_table, batch)
-        where = _checks.positions(positions, batch, count, table.shape[1] * page)
-        table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
+        table = _pages.block_table_form(block_table, batch)
+        where = _pages.positions(positions, batch, count, table.shape[1] * page)
+        table = _pages.block_table(table, where + count, page, old.shape[0], first=where)
     if old.shape != wanted:
         raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")
     is_view = _device.is_view if tensors else _tensor.is_view
@@ -106,7 +106,7 @@ def _page_of(cache: Any, new: Any, page_layout: str) -> int:
             f"expected a paged cache of rank 4 and new of rank 3 (tokens, heads, head size) beside slots, found shapes "
             f"{tuple(cache.shape)} and {tuple(new.shape)}"
         )
-    return int(cache.shape[1 if _checks.page_layout(page_layout) == "nhd" else 2])
+    return int(cache.shape[1 if _pages.page_layout(page_layout) == "nhd" else 2])
 
 
 def by_slots(
@@ -118,7 +118,7 @@ def by_slots(
       TypeError, ValueError: slots are wrong, or tokens and cache do not fit; otherwise as `_append_kernel`.
     """
     page = _page_of(old, rows, page_layout)
-    slots = _checks.slots(slots, rows.shape[0], old.shape[0] * page)
+    slots = _pages.slots(slots, rows.shape[0], old.shape[0] * page)
     heads, columns = rows.shape[1:]
     wanted = (old.shape[0], *((page, heads) if page_layout == "nhd" else (heads, page)), columns)
     if old.shape != wanted or old.dtype != rows.dtype:

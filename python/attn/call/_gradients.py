@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attn import api
-from attn.call import _call, _checks, _into, _lse, _packed, _problem, _running
+from attn.call import _call, _checks, _elements, _into, _lse, _packed, _running
 from attn.kernel import _cuda, _kernel, _tensor
 from attn.words import _signatures
 from attn.words._types import Integers, Tensor, TensorT
@@ -190,7 +190,7 @@ def _kernel_of(
     into: tuple[str, ...] = (),
     **traced: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    is_wide = call.problem.wide_result or _problem.is_widened_into(into, call.problem.dtype)
+    is_wide = call.problem.wide_result or _elements.is_widened_into(into, call.problem.dtype)
     problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names, into=into, wide_result=is_wide)
     source, functions = call._replace(problem=problem, inputs=[*call.inputs, *results.values()]).traced(**traced)
     _check_names(names, options, functions.regions.names)

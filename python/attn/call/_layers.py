@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _checks, _lse, _problem, _running, _text
+from attn.call import _checks, _elements, _lse, _problem, _running, _text
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
 from attn.words._types import Tensor, TensorT
@@ -52,7 +52,7 @@ def multi_head(
     """
     named = {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
-    dtype = _problem.element_type(arrays["x"], **{name: arrays[name] for name in named if name != "x"})
+    dtype = _elements.element_type(arrays["x"], **{name: arrays[name] for name in named if name != "x"})
     for name, array in arrays.items():
         if array.ndim != (3 if name == "x" else 2):
             raise ValueError(f"expected {name} of rank {3 if name == 'x' else 2}, found shape {array.shape}")
@@ -117,7 +117,7 @@ def merge(
         wanted = shape if name == "out2" else shape[:-1]
         if name != "out1" and (len(shape) < 2 or array.shape != wanted):
             raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {array.shape}")
-    dtype = _problem.element_type(arrays["out1"], out2=arrays["out2"])
+    dtype = _elements.element_type(arrays["out1"], out2=arrays["out2"])
     state = np.dtype(np.float64 if dtype == "f64" else np.float32)
     for name in rows:
         first, second = (arrays[f"{name}{n}"].dtype for n in (1, 2))

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn.call import _call, _checks, _problem, _running
+from attn.call import _call, _checks, _elements, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
@@ -108,13 +108,13 @@ def prepare(
       is_known: the prefix sums can be read, as they are not on a device.
       are_same: those of the queries are those of the keys.
     """
-    _problem.element_type(q)
-    _problem.key_type(q, k, v)
+    _elements.element_type(q)
+    _elements.key_type(q, k, v)
     for name, array in (("q", q), ("k", k), ("v", v)):
         if array.ndim != 3:
             raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0], is_known=is_known)
-    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0], is_known=is_known)
+    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0], is_known=is_known)
+    keys = _pages.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0], is_known=is_known)
     if rows.size != keys.size:
         raise ValueError(
             f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"

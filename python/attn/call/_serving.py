@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn.call import _call, _checks, _problem, _running
+from attn.call import _call, _checks, _elements, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
@@ -118,13 +118,13 @@ def paged(
         target, {"q": q, "k_cache": k_cache, "v_cache": v_cache}, options, **integers
     )
     arrays = dict(zip(("q", "k_cache", "v_cache"), operands, strict=True))
-    _problem.key_type(*operands)
+    _elements.key_type(*operands)
     sums, table = options.pop("cu_seqlens_q"), options.pop("block_table")
     for name, array in arrays.items():
         rank = 3 if name == "q" and sums is not None else 4
         if array.ndim != rank:
             raise ValueError(f"expected {name} of rank {rank}, found shape {array.shape}")
-    of_rows = 1 if _checks.page_layout(page_layout) == "nhd" else 2
+    of_rows = 1 if _pages.page_layout(page_layout) == "nhd" else 2
     pages, page = arrays["k_cache"].shape[0], arrays["k_cache"].shape[of_rows]
     if arrays["v_cache"].shape[:3] != arrays["k_cache"].shape[:3]:
         raise ValueError(
@@ -135,13 +135,13 @@ def paged(
         raise ValueError("expected pages of at least 1 row, found 0")
     rows = None
     if sums is not None:
-        rows = _checks.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
+        rows = _pages.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
     batch = arrays["q"].shape[0] if rows is None else rows.size - 1
-    table = _checks.block_table_form(table, batch)
+    table = _pages.block_table_form(table, batch)
     lengths = _checks.lengths("kv_lengths", options.pop("kv_lengths"), batch, table.shape[1] * page)
     if lengths is None:
         raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
-    table = _checks.block_table(table, lengths, page, pages)
+    table = _pages.block_table(table, lengths, page, pages)
     # Stand-ins for the dense keys and values, for their shapes and type alone: they have no memory.
     k, v = (
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))

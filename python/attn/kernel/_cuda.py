@@ -37,8 +37,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn.kernel import _device, _library, _tensor
-from attn.kernel._device import Borrowed, Device
+from attn.kernel import _device, _dlpack, _library, _tensor
+from attn.kernel._device import Device
+from attn.kernel._dlpack import Borrowed
 
 
 class Entry(NamedTuple):
@@ -174,7 +175,7 @@ class _HostScalar:
 
     def __init__(self, argument: dict[str, Any], value: Any) -> None:
         self.array = np.asarray(value, dtype=_tensor.dtype(argument["dtype"]))
-        self.tensor = ctypes.pointer(_tensor.describe(argument["name"], self.array))
+        self.tensor = ctypes.pointer(_dlpack.describe(argument["name"], self.array))
         self.shape = self.array.shape
 
 

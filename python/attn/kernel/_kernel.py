@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.kernel import _cuda, _device, _formulas, _library, _plan, _tensor
+from attn.kernel import _cuda, _device, _dlpack, _formulas, _library, _plan, _tensor
 from attn.kernel._inspect import Source
 from attn.words._types import Tensor
 
@@ -156,7 +156,7 @@ class Kernel:
             frame = self._idle.pop()
         except IndexError:  # the first call, or others are running
             frame = self._frame()
-        owners = _tensor.borrow_plain(self.in_order([*inputs, *results]), frame.words)
+        owners = _dlpack.borrow_plain(self.in_order([*inputs, *results]), frame.words)
         status = None if owners is None else frame.run()
         self._idle.append(frame)
         if status != _library.OK:  # what follows says why
@@ -215,7 +215,7 @@ class Kernel:
             shapes = zip(self.new_shapes(placed), self.outputs, strict=True)
             outputs = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in shapes]
         named = dict(zip(itertools.chain(*self._names), placed + outputs, strict=True))
-        forms = [_tensor.describe(name, named[name]) for name in self._entry_names]
+        forms = [_dlpack.describe(name, named[name]) for name in self._entry_names]
         given = [self._entry_names.index(name) for name in (*self._names[0], *kept)]
         is_scratch = [name in self._names[1] and name not in kept for name in self._entry_names]
         scratch = [named[name].nbytes * is_read for name, is_read in zip(self._entry_names, is_scratch, strict=True)]
@@ -238,7 +238,7 @@ class Kernel:
         dtypes = {x["name"]: x["dtype"] for x in (*self.inputs, *self.outputs)}
         strides_of = dict(zip(self._names[0], strides, strict=True))
         forms = [
-            _device.form_of(dtypes[name], named[name], device.number, strides_of.get(name))
+            _dlpack.form_of(dtypes[name], named[name], device.number, strides_of.get(name))
             for name in self._entry_names
         ]
         given = [self._entry_names.index(name) for name in (*self._names[0], *order)]
@@ -286,7 +286,7 @@ class Kernel:
 
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
         arrays = self.in_order(inputs + outputs)
-        _tensor.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
+        _dlpack.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
 
 
 def _as_input(argument: dict[str, Any], value: Any) -> Array:

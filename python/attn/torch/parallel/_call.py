@@ -175,7 +175,7 @@ def _run(
     assert plan is not None
     with torch.autocast(query.device.type, enabled=False):
         if plan.method == "ulysses":
-            out, lse = _ulysses.sdpa(group, plan.layout, lambda *x: _whole_rows(plan, *x), query, key, value, sink)
+            out, lse = _ulysses.sdpa(plan, query, key, value, sink)
         else:
             positions = _positions.positions_of(group, plan.layout, options, query.device)
             out, lse = _Sharded.apply(plan, positions, query, key, value, sink)
@@ -294,28 +294,3 @@ class _Sharded(torch.autograd.Function):
             found = _keys.backward(stream, kernels, mine, rows)
         found = [x.to(of.dtype) for x, of in zip(found, (q, k, v, sink), strict=False)]
         return None, None, *found, *([None] if sink is None else [])
-
-
-def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
-    """out and lse of whole rows of this rank's heads."""
-    from attn.torch import _ops, _record, _varlen
-
-    mask = plan.mask
-    window = None if mask.left is mask.right is None else (mask.left, mask.right)
-    flat = _record.flat_words(
-        {"window": window, "softcap": plan.softcap, "chunk": plan.chunk, "prefix": mask.prefix or None}
-    )
-    causal = "top_left" if mask.is_causal else None
-    align = "top_left" if (window is not None or plan.chunk) and not mask.is_causal else None
-    if mask.starts is None:
-        # As what eager calls run; history would choose the kernel otherwise.
-        call = _ops.Call(
-            q, k, v, [], sink=sink, scale=plan.scale, causal=causal, align=align, dynamic=False, words=flat
-        )
-        results = _ops.sdpa(*call.flat())
-        return results[0], results[1]
-    sums = torch.tensor(mask.starts, dtype=torch.int32, device=q.device)
-    q, k, v = (x[0].transpose(0, 1).contiguous() for x in (q, k, v))
-    packed = _varlen.Call(q, k, v, sums, sums, sink, None, plan.scale, causal, align, True, flat)
-    results = _varlen._operator(*packed.flat())
-    return results[0].transpose(0, 1)[None], results[1][None]
