@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numbers
 from pathlib import Path
 from typing import Any, Unpack
 
 from attn.call import _call, _checks, _running
-from attn.call._problem import Given
 from attn.kernel import _library
 from attn.words import _signatures
 from attn.words._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
@@ -123,16 +121,7 @@ def sdpa(
     return _running.run(DENSE, locals())
 
 
-def _forms(target: str, dynamic: Any, **operands: Any) -> tuple[list[Any], tuple[Any, ...], tuple[Any, ...]]:
-    return *_running.forms(target, operands), ()
-
-
-def _of_forms(arrays: list[Any], target: str, **options: Any) -> _call.Call:
-    problem, _ = _call.prepare(*arrays, Given(**options))
-    return _call.Call(problem, problem.sizes.scores, [], target)
-
-
-DENSE = _running.Kind(sdpa, ("q", "k", "v"), _call.dense, _forms, _of_forms)
+DENSE = _running.Kind(sdpa, ("q", "k", "v"), _call.dense, _running.forms)
 
 
 def targets() -> list[str]:
@@ -161,7 +150,7 @@ def get_include() -> str:
 
 def set_num_threads(threads: int) -> None:
     """Sets how many threads the kernels of this process use; 0 follows PyTorch again, and without PyTorch OpenMP."""
-    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral):
+    if not _checks.is_integer(threads):
         raise TypeError(f"expected a number of threads, found {threads!r}")
     if not 0 <= threads <= _checks.MAX_I32:
         raise ValueError(f"expected a number of threads >= 0 that fits in 32 bits, found {threads}")

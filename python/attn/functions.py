@@ -135,10 +135,6 @@ def _logical(op: str) -> Callable[[Any, Any], Symbol]:
     return lambda a, b: _symbols.logical(op, a, b)
 
 
-def _comparison(op: str) -> Callable[[Any, Any], Symbol]:
-    return lambda a, b: _symbols.compare(op, a, b)
-
-
 _symbols.NUMPY |= {
     getattr(np, name): _unary(name)
     for name in ("tanh", "exp", "exp2", "log", "log2", "log1p", "sqrt", "sin", "cos", "floor", "ceil")
@@ -159,18 +155,12 @@ _symbols.NUMPY |= {
     np.maximum: _symbols.maximum,
     np.where: _symbols.where,
     np.clip: clip,
-    np.logical_and: _logical("arith.andi"),
-    np.bitwise_and: _logical("arith.andi"),
-    np.logical_or: _logical("arith.ori"),
-    np.bitwise_or: _logical("arith.ori"),
-    np.logical_xor: _logical("arith.xori"),
-    np.bitwise_xor: _logical("arith.xori"),
     np.logical_not: lambda x: _symbols.logical("arith.xori", x, True),
     np.invert: lambda x: _symbols.logical("arith.xori", x, True),
-    np.less: _comparison("<"),
-    np.less_equal: _comparison("<="),
-    np.greater: _comparison(">"),
-    np.greater_equal: _comparison(">="),
-    np.equal: _comparison("=="),
-    np.not_equal: _comparison("!="),
 }
+for _kind in ("logical", "bitwise"):
+    for _name in ("and", "or", "xor"):
+        _symbols.NUMPY[getattr(np, f"{_kind}_{_name}")] = _logical(f"arith.{_name}i")
+_comparisons = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+for _name, _op in zip(_comparisons, _symbols.COMPARISONS, strict=True):
+    _symbols.NUMPY[getattr(np, _name)] = _symbols.comparison(_op)

@@ -15,16 +15,12 @@ try:
     import jax.numpy as jnp
 except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
-import numpy as np
 
 from attn.call import _checks
-from attn.kernel import _tensor
-from attn.trace import _capture, _trace
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
-from attn.xla import _xla, _xla_operator, _xla_ring
-from attn.xla._xla import Call
+from attn.xla import _xla, _xla_call, _xla_operator, _xla_ring
 
 
 def sdpa(
@@ -71,12 +67,11 @@ def sdpa(
     if layout not in ("bhsd", "bshd"):
         raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
     given = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink}
-    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": _offsets(causal, align)}
-    options = {"layout": layout, **_alignments(causal, align)}
-    tensors, options = _arguments("sdpa", given, integers, scale, options, words)
+    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths}
+    tensors, call = _xla_call.made(sdpa, given, words, integers, causal=causal, align=align, scale=scale, layout=layout)
     sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
     scores = (*sizes, tensors["k"].shape[2 if layout == "bhsd" else 1])
-    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
+    return _xla_call.apply(tensors, call, score_mod, mask_mod, scores, return_lse, return_max)
 
 
 sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
@@ -118,12 +113,14 @@ def varlen_sdpa(
       TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
     """
     given = {"q": q, "k": k, "v": v, "sink": sink}
-    integers = {"offsets": _offsets(causal, align), "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    options = {"are_same": cu_seqlens_q is cu_seqlens_k, **_alignments(causal, align)}
-    tensors, options = _arguments("varlen_sdpa", given, integers, scale, options, words)
+    integers = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    are_same = cu_seqlens_q is cu_seqlens_k
+    tensors, call = _xla_call.made(
+        varlen_sdpa, given, words, integers, causal=causal, align=align, scale=scale, are_same=are_same
+    )
     (rows, heads), sequences = tensors["q"].shape[:2], tensors["cu_seqlens_q"].shape[0] - 1
     scores = (sequences, heads, rows, tensors["k"].shape[0])
-    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
+    return _xla_call.apply(tensors, call, score_mod, mask_mod, scores, return_lse, return_max)
 
 
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
@@ -187,7 +184,7 @@ def ring_sdpa(
     run = functools.partial(_block, (causal, scale, words), False)
     run_backward = functools.partial(_block, (causal, scale, words), True)
     ring = _xla_ring.Ring(axis_name, layout, causal, window, _Function(run), _Function(run_backward))
-    sinks = () if sink is None else (jnp.asarray(sink).astype(_score_type(q.dtype)),)
+    sinks = () if sink is None else (jnp.asarray(sink).astype(_xla_call.score_type(q.dtype)),)
     q, k, v, *sinks = _xla.varying((q, k, v, *sinks))
     out, lse = _ring(ring, q, k, v, sinks[0] if sinks else None)
     return (out, lse) if _checks.flag("return_lse", return_lse) else out
@@ -216,15 +213,11 @@ def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
     """A step of a ring by a kernel: out, max, log_sum; or the gradients, by those of whole rows."""
     causal, scale, words = form
     window, q, k, v, sink, offsets, *saved = arrays
-    name = "causal" if causal else "align"
-    options: dict[str, Any] = {"layout": "bhsd", **({} if offsets is None else {name: "offsets"})}
+    where = {"causal" if causal else "align": offsets, "layout": "bhsd"}
     if q.dtype.itemsize < 4:
-        options["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
+        where["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
     given = {"q": q, "k": k, "v": v, "sink": sink}
-    of_step: Any = {"window": window, **dict(words)}
-    tensors, options = _arguments("sdpa", given, {"offsets": offsets}, scale, options, of_step)
-    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
-    _xla.register()
+    tensors, call = _xla_call.made(sdpa, given, {"window": window, **dict(words)}, {}, scale=scale, **where)
     if not is_backward:
         out, _, row_max, log_sum = _xla_operator.first_order(call, tuple(tensors.values()))
         return out, row_max, log_sum
@@ -263,109 +256,14 @@ def sdpa_backward(
     Raises:
       TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
     """
-    options = {"layout": "bhsd", **_alignments(causal, align)}
     given = {"q": q, "k": k, "v": v}
-    tensors, options = _arguments("sdpa_backward", given, {"offsets": _offsets(causal, align)}, scale, options, words)
-    row_max, log_sum = lse if isinstance(lse, tuple) else (lse, jnp.zeros_like(lse))
-    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), _trace.Traced().regions)
-    _xla.register()
-    found: tuple[jax.Array, jax.Array, jax.Array] = _xla_operator.first_order(
-        call._replace(grad=("q", "k", "v")), (*tensors.values(), out, row_max, log_sum, dout)
+    tensors, call = _xla_call.made(
+        sdpa_backward, given, words, {}, causal=causal, align=align, scale=scale, layout="bhsd"
     )
+    row_max, log_sum = lse if isinstance(lse, tuple) else (lse, jnp.zeros_like(lse))
+    arrays = (*tensors.values(), out, row_max, log_sum, dout)
+    found: tuple[Any, Any, Any] = _xla_operator.first_order(call._replace(grad=("q", "k", "v")), arrays)
     return found
 
 
 sdpa_backward.__doc__ = _signatures.with_words(sdpa_backward.__doc__)
-
-
-def _offsets(causal: Any, align: Any) -> Any:
-    return next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
-
-
-def _alignments(causal: Any, align: Any) -> dict[str, Any]:
-    """Words, or where the offsets are."""
-    given = {"causal": causal, "align": align}
-    return {name: x if x is None or isinstance(x, str) else "offsets" for name, x in given.items()}
-
-
-def _arguments(
-    function: str, given: dict[str, Any], integers: dict[str, Any], scale: Any, options: dict[str, Any], words: Words
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The tensors of a call in the order of its kernel, and all else."""
-    _signatures.words(f"attn.jax.{function}", globals()[function], words)
-    tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
-    if "sink" in tensors:
-        tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
-    tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in integers.items() if x is not None}
-    if isinstance(scale, jax.Array | np.ndarray):
-        tensors["scale"], scale = scale.astype(_score_type(tensors["q"].dtype)), None
-    return tensors, {"scale": scale, **options, **_checks.words(words)}
-
-
-def _apply(
-    tensors: dict[str, Any],
-    options: dict[str, Any],
-    score_mod: ScoreMod | None,
-    mask_mod: MaskMod | None,
-    scores: tuple[int, ...],
-    return_lse: bool,
-    return_max: bool,
-) -> Any:
-    """What a call returns; `scores` are below what the indices of its functions run."""
-    _xla.register()
-    traced = _trace.Traced()
-    if score_mod is not None or mask_mod is not None:
-        element = "f64" if tensors["q"].dtype == np.float64 else "f32"
-        traced = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
-    call = Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
-    # Inside of shard_map all vary over the axes that one varies over; the gradient of one that did not is a sum.
-    arrays = _xla.varying((*tensors.values(), *traced.arrays))
-    # A shard_map outside of jit has no rule for a custom_vjp such as this one, but one for a jit around it.
-    function = _xla_operator.jitted if _xla.varies_over(arrays[0]) else _xla_operator.differentiable
-    out, lse, row_max, _ = function(call, arrays)
-    rows = [lse] if _checks.flag("return_lse", return_lse) else []
-    rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
-    return (out, *rows) if rows else out
-
-
-def _score_type(dtype: Any) -> Any:
-    return np.float64 if dtype == np.float64 else np.float32
-
-
-def _traced(score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str, *, is_form: bool) -> _trace.Traced:
-    """The regions of functions, and the arrays that they read as a kernel reads them.
-
-    Arrays that JAX traces have no values: they are operands of the custom call, others are its constants.
-    """
-    made: dict[int, Any] = {}
-
-    def stand_in(array: Any) -> Any:
-        if not _tensor.is_tracer(array):
-            return None
-        if id(array) not in made:  # read twice, it is one operand
-            made[id(array)] = (np.broadcast_to(np.zeros((), array.dtype), array.shape), array)
-        return made[id(array)][0]
-
-    token = _capture.STAND_INS.set(stand_in)
-    try:
-        traced = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None, is_form=is_form)
-    finally:
-        _capture.STAND_INS.reset(token)
-    arrays = tuple(_operand(x, element) if _tensor.is_tracer(x) else _constant(x) for x in traced.arrays)
-    return traced._replace(arrays=arrays)
-
-
-def _operand(array: Any, element: str) -> Any:
-    """A traced array in the type that a kernel reads it in; its gradient comes back in its own."""
-    if array.dtype == np.bool_:
-        return array
-    is_integer = jnp.issubdtype(array.dtype, jnp.integer)
-    return array.astype(_trace.DTYPES[_capture.integer_type(array.dtype) if is_integer else element])
-
-
-def _constant(array: Any) -> jax.Array:
-    """A captured array; of integers of 64 bits JAX has none unless it is told so."""
-    made = jnp.asarray(array)
-    if made.dtype != array.dtype:
-        raise TypeError(f"expected captured arrays of a type that JAX has, found {array.dtype}; write int32 ones")
-    return made

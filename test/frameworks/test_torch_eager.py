@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import attn.torch as at
 from attn.kernel import _cache
 from attn.kernel._cache import plans
-from attn.torch import _eager, _functions, _ops
+from attn.torch import _eager, _functions, _ops, _planned
 
 SHAPE = (2, 2, 9, 16)
 
@@ -340,7 +340,7 @@ def test_old_forms_go(monkeypatch):
 
 
 def test_results_that_nobody_reads_may_be_large(monkeypatch):
-    monkeypatch.setattr(_eager, "MAX_SCRATCH_BYTES", 0)
+    monkeypatch.setattr(_planned, "MAX_SCRATCH_BYTES", 0)
     plans.clear()
     for _ in range(2):
         check(draw(True))

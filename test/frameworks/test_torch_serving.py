@@ -133,7 +133,7 @@ def test_opcheck():
     q, k, v, table, lengths, sums = step()
     options = {"causal": "bottom_right", "dynamic": True}
     torch.library.opcheck(_operator, (q, k, v, table, lengths, [], sums), options)
-    functions = _regions.traced(ALIBI, None, (3, HQ, 5, 48), q.dtype)
+    functions = _regions.traced(ALIBI, None, (3, HQ, 5, 48), q)
     options |= {"regions": functions[0], "captured": functions[1]}
     torch.library.opcheck(_operator, (q, k, v, table, lengths, functions[2], sums), options)
     slots = torch.tensor([3, 40, 7])

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 
-from attn.kernel import _library, _tensor
+from attn.kernel import _dlpack, _library
 
 EMULATOR = Path(__file__).parents[2] / "build" / "release" / "lib" / "libcuda_emulator.so"
 
@@ -77,7 +77,7 @@ class FakeArray:
 
     def __dlpack__(self, *, stream=None):
         assert stream == self.driver.stream
-        managed = ManagedTensor(tensor=_tensor.describe("fake", np.empty(self.shape, self.dtype)))
+        managed = ManagedTensor(tensor=_dlpack.describe("fake", np.empty(self.shape, self.dtype)))
         managed.tensor.data = self.address
         managed.tensor.device = _library.DLDevice(self.device_type, 0)
         self._exports.append(managed)  # one object may be two arguments of a call

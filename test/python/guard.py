@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attn.kernel import _library, _tensor
+from attn.kernel import _dlpack, _library
 from attn.kernel._kernel import Kernel
 
 POISON = 0xA5
@@ -82,7 +82,7 @@ class Guard:
         address = self.library.guard_allocate(f"{name}, flush with its {side}".encode(), len(contents), at_end)
         assert address is not None
         ctypes.memmove(address, contents, len(contents))
-        tensor = _tensor.describe(name, array)
+        tensor = _dlpack.describe(name, array)
         tensor.data = address
         return tensor
 

@@ -18,7 +18,7 @@ import attn
 import clock
 from attn.call import _problem, _running
 from attn.call._problem import Given
-from attn.kernel import _cache, _compile, _library, _tensor
+from attn.kernel import _cache, _compile, _dlpack, _library, _tensor
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -69,7 +69,7 @@ def test_problem_lines_of_layouts_and_dynamic_sizes():
 def test_narrow_types_in_problem_lines_and_tensors(dtype, word):
     q, k, v = draw(SMALL, dtype)
     assert f" {word}" in _problem.of(q, k, v).line()
-    tensor = _tensor.describe("q", q)
+    tensor = _dlpack.describe("q", q)
     assert (tensor.dtype.code, tensor.dtype.bits) == ((4 if word == "bf16" else 2), 16)
     assert _tensor.dtype(q.dtype.name) == dtype
 

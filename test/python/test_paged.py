@@ -131,6 +131,20 @@ def test_one_kernel_for_all_batches():
         Pages(16, lengths=lengths).check(causal="bottom_right", dynamic=True)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_window_without_align_holds_for_its_own_lengths_alone(dynamic):
+    """Of as many keys as rows every alignment is one; the kernel is remembered for no other lengths."""
+    options = dict(window=(2, 0), dynamic=dynamic)
+    for lengths in ((5, 5, 5), (5, 4, 5), (5, 5, 5)):
+        q, *caches, table, lengths = Pages(4, lengths=lengths).arguments
+        of_32 = [q, *caches, table, lengths.astype(np.int32)]
+        if (lengths == q.shape[2]).all():
+            compare(attn.paged_sdpa(*of_32, **options), reference.paged_sdpa, *of_32, window=(2, 0))
+        else:
+            with pytest.raises(ValueError, match="expected align for a window"):
+                attn.paged_sdpa(*of_32, **options)
+
+
 def test_bad_lengths_tables_and_layouts():
     q, k, v, table, lengths = Pages(16).arguments
     limit = table.shape[1] * 16

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import attn
-from attn.kernel import _library, _tensor
+from attn.kernel import _dlpack, _library, _tensor
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -151,7 +151,7 @@ def test_torch_float8_goes_in_as_its_bits(dtype, code):
     array = _tensor.as_array("k", Tensor(narrow))
     assert array.dtype == dtype
     assert np.shares_memory(array, narrow)
-    assert _tensor.describe("k", array).dtype.code == code
+    assert _dlpack.describe("k", array).dtype.code == code
 
 
 @pytest.mark.usefixtures("torch")
@@ -263,8 +263,8 @@ def read_only(array):
 )
 def test_a_borrowed_tensor_is_the_array_and_is_given_back(array):
     references = sys.getrefcount(array)
-    address, owner = _tensor.borrow("x", array)
-    tensor, described = _library.DLTensor.from_address(address), _tensor.describe("x", array)
+    address, owner = _dlpack.borrow("x", array)
+    tensor, described = _library.DLTensor.from_address(address), _dlpack.describe("x", array)
     assert tensor.shape[: tensor.ndim] == list(array.shape)
     assert array.size == 0 or tensor.data + tensor.byte_offset == array.ctypes.data
     kinds = [(x.dtype.code, x.dtype.bits, x.dtype.lanes, x.device.device_type) for x in (tensor, described)]
@@ -274,10 +274,10 @@ def test_a_borrowed_tensor_is_the_array_and_is_given_back(array):
 
 
 def test_describe_gives_canonical_strides():
-    tensor = _tensor.describe("x", np.zeros((3, 1, 4), np.float64)[:, :, :])
+    tensor = _dlpack.describe("x", np.zeros((3, 1, 4), np.float64)[:, :, :])
     assert (tensor.ndim, tensor.shape[:3], tensor.strides[:3]) == (3, [3, 1, 4], [4, 4, 1])
     assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
-    assert _tensor.describe("x", np.zeros(2, bool)).dtype.code == 6
+    assert _dlpack.describe("x", np.zeros(2, bool)).dtype.code == 6
     assert ctypes.sizeof(_library.DLTensor) == 48
     with pytest.raises(TypeError, match="native numbers"):
-        _tensor.describe("x", np.zeros(2, ">f4"))
+        _dlpack.describe("x", np.zeros(2, ">f4"))

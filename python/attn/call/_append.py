@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _call, _checks, _problem, _running, _text
+from attn.call import _call, _elements, _pages, _problem, _running, _text
 from attn.kernel import _cuda, _device, _kernel, _tensor
 from attn.kernel._cache import plans
 from attn.words import _signatures
@@ -16,7 +16,7 @@ from attn.words._types import Integers, Tensor, TensorT
 Array = npt.NDArray[Any]
 
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
-CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
+CACHE_TYPES = _elements.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
 
 
 @_signatures.explains_arguments
@@ -52,7 +52,16 @@ def kv_append(
       TypeError, ValueError, CompileError: as `sdpa`; nothing is written.
     """
     if slots is not None:
-        return _append_slots(cache, new, slots, positions, block_table, page_layout or "nhd", target)
+        if positions is not None or block_table is not None:
+            raise ValueError("expected slots without positions and block_table, found both; leave one out")
+        layout = page_layout or "nhd"
+        if _cuda.is_target(target):  # tokens of their own sequences, whose tables have one page
+            page = _page_of(cache, new, layout)
+            where = {"positions": slots % page, "block_table": (slots // page)[:, None]}
+            return kv_append(cache, new[:, :, None], **where, page_layout=layout, target=target)
+        old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)
+        kernel, inputs, _ = by_slots(old, rows, slots, layout, target)
+        return kernel(*inputs, out=cache)
     if positions is None:
         raise TypeError("expected positions, or slots for packed tokens, found neither")
     named = {"new": new, "positions": positions, "block_table": block_table, "cache": cache}
@@ -71,14 +80,14 @@ def kv_append(
             raise ValueError(f"expected page_layout only with a block_table, found {page_layout!r}; leave it out")
         wanted, length = (batch, heads, old.shape[2], columns), old.shape[2]
         table = None
-        where = _checks.positions(positions, batch, count, length)
+        where = _pages.positions(positions, batch, count, length)
     else:
-        page_layout = _checks.page_layout(page_layout or "nhd")
+        page_layout = _pages.page_layout(page_layout or "nhd")
         page = old.shape[1 if page_layout == "nhd" else 2]
         wanted = (old.shape[0], page, heads, columns) if page_layout == "nhd" else (old.shape[0], heads, page, columns)
-        table = _checks.block_table_form(block_table, batch)
-        where = _checks.positions(positions, batch, count, table.shape[1] * page)
-        table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
+        table = _pages.block_table_form(block_table, batch)
+        where = _pages.positions(positions, batch, count, table.shape[1] * page)
+        table = _pages.block_table(table, where + count, page, old.shape[0], first=where)
     if old.shape != wanted:
         raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")
     is_view = _device.is_view if tensors else _tensor.is_view
@@ -90,38 +99,26 @@ def kv_append(
     return _running.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)
 
 
-def _append_slots(
-    cache: Any, new: Any, slots: Any, positions: Any, block_table: Any, page_layout: str, target: str
-) -> Any:
-    """Tokens of their own sequences, one row each, whose tables have one page."""
-    if positions is not None or block_table is not None:
-        raise ValueError("expected slots without positions and block_table, found both; leave one out")
-    is_gpu = _cuda.is_target(target)
-    forms = [_tensor.as_array(name, x) for name, x in (("cache", cache), ("new", new)) if not is_gpu]
-    old, rows = forms or (cache, new)
-    if len(old.shape) != 4 or len(rows.shape) != 3:
+def _page_of(cache: Any, new: Any, page_layout: str) -> int:
+    """How many rows a page has of a cache that tokens go to."""
+    if len(cache.shape) != 4 or len(new.shape) != 3:
         raise ValueError(
             f"expected a paged cache of rank 4 and new of rank 3 (tokens, heads, head size) beside slots, found shapes "
-            f"{tuple(old.shape)} and {tuple(rows.shape)}"
+            f"{tuple(cache.shape)} and {tuple(new.shape)}"
         )
-    page = old.shape[1 if _checks.page_layout(page_layout) == "nhd" else 2]
-    if is_gpu:
-        where = {"positions": slots % page, "block_table": (slots // page)[:, None]}
-        return kv_append(cache, new[:, :, None], **where, page_layout=page_layout, target=target)
-    kernel, inputs, _ = by_slots(old, rows, slots, page_layout, target)
-    return kernel(*inputs, out=cache)
+    return int(cache.shape[1 if _pages.page_layout(page_layout) == "nhd" else 2])
 
 
 def by_slots(
     old: Array, rows: Array, slots: Any, page_layout: str, target: str
 ) -> tuple[_kernel.Kernel, list[Any], int]:
-    """The kernel that appends these tokens, what it takes, and how many rows a page has.
+    """The kernel that appends these tokens, each as a sequence of one row, what it takes, and the rows of a page.
 
     Raises:
       TypeError, ValueError: slots are wrong, or tokens and cache do not fit; otherwise as `_append_kernel`.
     """
-    page = old.shape[1 if _checks.page_layout(page_layout) == "nhd" else 2]
-    slots = _checks.slots(slots, rows.shape[0], old.shape[0] * page)
+    page = _page_of(old, rows, page_layout)
+    slots = _pages.slots(slots, rows.shape[0], old.shape[0] * page)
     heads, columns = rows.shape[1:]
     wanted = (old.shape[0], *((page, heads) if page_layout == "nhd" else (heads, page)), columns)
     if old.shape != wanted or old.dtype != rows.dtype:

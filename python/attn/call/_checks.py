@@ -19,7 +19,6 @@ from attn.words import _words
 Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")
-PAGE_LAYOUTS = ("nhd", "hnd")
 MIN_I32, MAX_I32 = -(2**31), 2**31 - 1
 NO_BOUND = 2**33  # of a window: positions and offsets, of 32 bits each, are never so far apart
 
@@ -133,10 +132,20 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def is_integer(value: Any) -> bool:
+    """Whether it is an integer; True is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def are_counts(values: Any, count: int) -> bool:
+    """Whether these are so many integers, each 1 or greater."""
+    return isinstance(values, tuple | list) and len(values) == count and all(is_integer(x) and x >= 1 for x in values)
+
+
 def integer(name: str, value: Any) -> int:
     """An integer, not below the least that the word takes, that fits in 32 bits."""
     least = _words.MINIMA[name]
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+    if not is_integer(value):
         raise TypeError(f"expected {name} to be an integer, found {value!r}")
     if not least <= value <= MAX_I32:
         raise ValueError(f"expected {name} in {least} to {MAX_I32}, found {value}; leave it out for none")
@@ -161,7 +170,7 @@ def window(name: str, value: Any) -> tuple[int | None, int | None]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"expected {name} to be a pair (left, right), found {value!r}")
     for bound in value:
-        if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
+        if bound is not None and not (is_integer(bound) and bound >= 0):
             advice = "None for a side without a bound"
             raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}; write {advice}")
     left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
@@ -205,11 +214,7 @@ def heads(value: Any, layout: str) -> tuple[int, int]:
             raise ValueError(f'expected heads only with layout="bsd", found layout {layout!r}; leave heads out')
         return (1, 1)
     pair = (value, value) if isinstance(value, numbers.Integral) else value
-    if (
-        not isinstance(pair, tuple | list)
-        or len(pair) != 2
-        or any(isinstance(x, bool) or not isinstance(x, numbers.Integral) or x < 1 for x in pair)
-    ):
+    if not are_counts(pair, 2):
         raise ValueError(
             f'expected heads with layout="bsd", a number >= 1 or (query heads, key heads), found {value!r}'
         )
@@ -268,98 +273,6 @@ def kv_scales(
     return arrays, kinds[0]
 
 
-def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
-    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
-    array = _tensor.as_numbers(name, value)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
-    if array.ndim != 1 or array.size < 2:
-        raise ValueError(f"expected {name} of shape (batch + 1,) with a batch of at least 1, found {array.shape}")
-    array = array.astype(np.int64)
-    if not is_known:
-        return array
-    if (np.diff(array) < 0).any():
-        raise ValueError(f"expected {name} never to decrease, found {array.tolist()}")
-    if array[0] != 0 or array[-1] != total:
-        raise ValueError(f"expected {name} to go from 0 to the {total} packed rows, found {array[0]} to {array[-1]}")
-    return array
-
-
-def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
-    """Places [total] of rows in a paged cache, each below the limit and there once."""
-    array = integers("slots", value, count)
-    outside = np.flatnonzero((array < 0) | (array >= limit))
-    if outside.size:
-        raise ValueError(f"expected slots in 0 to {limit - 1}, found {array[outside[0]]} of token {outside[0]}")
-    order = np.argsort(array, kind="stable")
-    same = np.flatnonzero(np.diff(array[order]) == 0)
-    if same.size:
-        first, second = order[same[0]], order[same[0] + 1]
-        raise ValueError(f"expected each slot once, found {array[first]} of tokens {first} and {second}")
-    return array
-
-
-def are_slots(values: list[int], count: int, limit: int) -> bool:
-    """Whether `slots` takes these integers; of a few in less time."""
-    return len(values) == count == len(set(values)) and (count == 0 or (min(values) >= 0 and max(values) < limit))
-
-
-def page_layout(value: Any) -> str:
-    """A layout of a paged cache: "nhd" for [pages, page, Hkv, D], "hnd" for [pages, Hkv, page, D]."""
-    if value not in PAGE_LAYOUTS:
-        raise ValueError(f'expected page_layout to be "nhd" or "hnd", found {value!r}')
-    return str(value)
-
-
-def block_table_form(value: Any, batch: int) -> npt.NDArray[Any]:
-    """Integers [B, max_pages], whatever they are."""
-    table = _tensor.as_numbers("block_table", value)
-    if table.dtype.kind not in "iu":
-        raise TypeError(f"expected block_table to hold integers, found {table.dtype}")
-    if table.ndim != 2 or table.shape[0] != batch:
-        hint = ""
-        if table.ndim == 1:
-            rows = "block_table[None]" if batch == 1 else f"block_table.reshape({batch}, -1)"
-            is_whole = batch > 0 and table.size % batch == 0
-            hint = f"; write {rows}" if is_whole else "; write a row of pages for each sequence, padded at its end"
-        raise ValueError(f"expected block_table of shape ({batch}, max pages), [B, pages], found {table.shape}{hint}")
-    return table
-
-
-def block_table(
-    value: Any, lengths: npt.NDArray[np.int64], page: int, pages: int, first: Any = 0
-) -> npt.NDArray[np.int64]:
-    """A block table [B, max_pages]: where each page of each sequence lies.
-
-    Entries for rows `first` … `lengths` must be in range; others may be anything, they are never read.
-    """
-    table = block_table_form(value, lengths.size)
-    limit = table.shape[1] * page
-    if (lengths > limit).any():
-        raise ValueError(
-            f"expected lengths of at most {limit}, {table.shape[1]} pages of {page}, found {lengths.tolist()}; "
-            "write a block_table with more columns"
-        )
-    starts = np.arange(table.shape[1]) * page
-    first = np.broadcast_to(first, lengths.shape)
-    is_used = (starts < lengths[:, None]) & (starts + page > first[:, None]) & (first < lengths)[:, None]
-    bad = np.argwhere(is_used & ((table < 0) | (table >= pages)))
-    if bad.size:
-        b, m = map(int, bad[0])
-        raise ValueError(f"expected block_table in 0 to {pages - 1}, found {int(table[b, m])} at [{b}, {m}]")
-    return table.astype(np.int64)
-
-
-def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int64]:
-    """Where rows are appended, [B]: `count` rows fit from each position on in `length`."""
-    array = integers("positions", value, b)
-    if ((array < 0) | (array > length - count)).any():
-        raise ValueError(
-            f"expected positions in 0 to {length - count}, as {count} rows go in {length}, found {array.tolist()}"
-        )
-    return array
-
-
 def _finite(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"expected {name} to be a number, found {type(value).__name__}")
@@ -373,13 +286,20 @@ def _finite(name: str, value: Any) -> float:
 
 
 def integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
+    """Integers [B] of 32 bits."""
     # A list of none is one of integers; NumPy has it hold floats.
     is_empty = isinstance(value, list | tuple) and not value
-    array = np.zeros(0, np.int64) if is_empty else _tensor.as_numbers(name, value)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
+    array = np.zeros(0, np.int64) if is_empty else integer_array(name, value)
     if array.shape != (b,):
         raise ValueError(f"expected {name} of shape ({b},), one a batch, found {array.shape}")
     if ((array < MIN_I32) | (array > MAX_I32)).any():
         raise ValueError(f"expected {name} to fit in 32 bits, found {array.tolist()}")
     return array.astype(np.int64)
+
+
+def integer_array(name: str, value: Any) -> npt.NDArray[Any]:
+    """Integers of any shape."""
+    array = _tensor.as_numbers(name, value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
+    return array

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attn import api
-from attn.call import _call, _checks, _into, _lse, _packed, _problem, _running
+from attn.call import _call, _checks, _elements, _into, _lse, _packed, _running
 from attn.kernel import _cuda, _kernel, _tensor
 from attn.words import _signatures
 from attn.words._types import Integers, Tensor, TensorT
@@ -168,37 +168,18 @@ def _run(
         results = with_sums(call, results, **traced)
     added = tuple([name for name in names if name in sums])
     kernel, inputs = _kernel_of(call, results, names, options, added, **traced)
-    if not sums:
-        gradients = kernel.run(inputs, model)
-        return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
-    if is_on_device:
-        gradients = kernel.run(inputs, model, [sums.get(name) for name in names])
-        return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
-    made = {name: x for name, x in zip(names, kernel.new_outputs(inputs), strict=True) if name not in sums}
-    kernel.run(inputs, model, [sums[name] if name in sums else made[name] for name in names])
-    return {name: sums[name] if name in sums else _tensor.like(made[name], model) for name in names}
+    gradients = kernel.run(inputs, model, [sums.get(name) for name in names] if sums else None)
+    return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
 
 
 def prepared(
-    q: Any,
-    k: Any,
-    v: Any,
-    out: Any,
-    row_max: Any,
-    log_sum: Any,
-    dout: Any,
-    dlse: Any,
-    names: tuple[str, ...],
-    *,
-    dynamic: bool | None,
-    score_mod: Any = None,
-    target: str = "host",
-    **options: Any,
+    operands: Sequence[Any], saved: tuple[Any, ...], names: tuple[str, ...], *, dynamic: bool | None, **options: Any
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    """The kernel of a call of `sdpa_backward` with both terms of lse, and what it takes."""
-    call = _call.dense(q, k, v, target, **options)
-    saved = _Saved(out, row_max, log_sum, dout, dlse).checked(is_on_device=_cuda.is_target(target))
-    return _kernel_of(call, saved, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
+    """The kernel of a call of `sdpa_backward`, and what it takes; `saved` are out, both terms of lse, dout and dlse."""
+    score_mod = options.pop("score_mod", None)
+    call = _call.dense(*operands, **{"target": "host"} | options)
+    named = _Saved(*saved).checked(is_on_device=_cuda.is_target(call.target))
+    return _kernel_of(call, named, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
 
 
 def _kernel_of(
@@ -209,7 +190,7 @@ def _kernel_of(
     into: tuple[str, ...] = (),
     **traced: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    is_wide = call.problem.wide_result or _problem.is_widened_into(into, call.problem.dtype)
+    is_wide = call.problem.wide_result or _elements.is_widened_into(into, call.problem.dtype)
     problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names, into=into, wide_result=is_wide)
     source, functions = call._replace(problem=problem, inputs=[*call.inputs, *results.values()]).traced(**traced)
     _check_names(names, options, functions.regions.names)

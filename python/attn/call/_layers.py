@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _checks, _lse, _problem, _running, _text
+from attn.call import _checks, _elements, _lse, _problem, _running, _text
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
 from attn.words._types import Tensor, TensorT
@@ -52,7 +52,7 @@ def multi_head(
     """
     named = {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
-    dtype = _problem.element_type(arrays["x"], **{name: arrays[name] for name in named if name != "x"})
+    dtype = _elements.element_type(arrays["x"], **{name: arrays[name] for name in named if name != "x"})
     for name, array in arrays.items():
         if array.ndim != (3 if name == "x" else 2):
             raise ValueError(f"expected {name} of rank {3 if name == 'x' else 2}, found shape {array.shape}")
@@ -105,41 +105,27 @@ def merge(
       TypeError, ValueError, CompileError: as `sdpa`; or a row of both has a large lse of one number, of which its sum
         is lost, and both count.
     """
-    if isinstance(lse1, tuple) or isinstance(lse2, tuple):
-        return _merge_terms(out1, _lse.terms(lse1), out2, _lse.terms(lse2), target)
-    named, tensors = _cuda.split(target, {"out1": out1, "lse1": lse1, "out2": out2, "lse2": lse2})
-    arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
-    shape = arrays["out1"].shape
-    for name, wanted in (("lse1", shape[:-1]), ("out2", shape), ("lse2", shape[:-1])):
-        if len(shape) < 2 or arrays[name].shape != wanted:
-            raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {arrays[name].shape}")
-    dtype = _problem.element_type(arrays["out1"], out2=arrays["out2"])
-    state = np.dtype(np.float64 if dtype == "f64" else np.float32)
-    if any(arrays[name].dtype != state for name in ("lse1", "lse2")):
-        raise TypeError(f"expected lse1 and lse2 in {state}, found {arrays['lse1'].dtype} and {arrays['lse2'].dtype}")
-    if not tensors:
-        _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
-    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=False)
-    out, lse = _running.compiled(text, target)(*(tensors or arrays.values()))
-    return (out, lse) if tensors else (_tensor.like(out, out1), _tensor.like(lse, out1))
-
-
-def _merge_terms(out1: Any, terms1: tuple[Any, Any], out2: Any, terms2: tuple[Any, Any], target: str) -> Any:
-    """`merge` of lse in two terms."""
-    given = {"out1": out1, "max1": terms1[0], "log_sum1": terms1[1]}
-    given |= {"out2": out2, "max2": terms2[0], "log_sum2": terms2[1]}
+    has_terms = isinstance(lse1, tuple) or isinstance(lse2, tuple)
+    rows, given = (("max", "log_sum") if has_terms else ("lse",)), {}
+    for n, out, lse in ((1, out1, lse1), (2, out2, lse2)):
+        values = (out, *(_lse.terms(lse) if has_terms else (lse,)))
+        given |= {f"{name}{n}": x for name, x in zip(("out", *rows), values, strict=True)}
     named, tensors = _cuda.split(target, given)
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
     shape = arrays["out1"].shape
-    dtype = _problem.element_type(arrays["out1"], out2=arrays["out2"])
-    state = np.dtype(np.float64 if dtype == "f64" else np.float32)
     for name, array in arrays.items():
         wanted = shape if name == "out2" else shape[:-1]
         if name != "out1" and (len(shape) < 2 or array.shape != wanted):
             raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {array.shape}")
-        if not name.startswith("out") and array.dtype != state:
-            raise TypeError(f"expected {name} in {state}, found {array.dtype}")
-    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=True)
+    dtype = _elements.element_type(arrays["out1"], out2=arrays["out2"])
+    state = np.dtype(np.float64 if dtype == "f64" else np.float32)
+    for name in rows:
+        first, second = (arrays[f"{name}{n}"].dtype for n in (1, 2))
+        if first != state or second != state:
+            raise TypeError(f"expected {name}1 and {name}2 in {state}, found {first} and {second}")
+    if not has_terms and not tensors:
+        _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
+    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=has_terms)
     results = _running.compiled(text, target)(*(tensors or arrays.values()))
-    out, row_max, log_sum = results if tensors else [_tensor.like(x, out1) for x in results]
-    return out, (row_max, log_sum)
+    out, *found = results if tensors else [_tensor.like(x, out1) for x in results]
+    return out, (tuple(found) if has_terms else found[0])

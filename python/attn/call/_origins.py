@@ -77,8 +77,7 @@ def of(
                 'of its part; write align="top_left"'
             )
     if whole is not None:
-        is_triple = isinstance(whole, tuple | list) and len(whole) == 3
-        if not is_triple or any(isinstance(x, bool) or not isinstance(x, numbers.Integral) or x < 1 for x in whole):
+        if not _checks.are_counts(whole, 3):
             raise ValueError(f"expected whole to be sizes (Hq, Sq, Sk), each 1 or greater, found {whole!r}")
         if dropout is None:
             raise ValueError("expected whole beside dropout, which alone reads it; leave it out")
@@ -97,7 +96,7 @@ def of(
 
 
 def _origin(name: str, value: Any, size: int) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+    if not _checks.is_integer(value):
         raise TypeError(f"expected {name} to be an integer, found {value!r}")
     if not 0 <= value <= _checks.MAX_I32 - size:
         raise ValueError(f"expected {name} in 0 to {_checks.MAX_I32 - size}, found {value}")

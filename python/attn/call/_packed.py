@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn.call import _call, _checks, _problem, _running
+from attn.call import _call, _checks, _elements, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
@@ -77,16 +77,9 @@ def _forms(target: str, dynamic: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, **op
     sums = (cu_seqlens_q, cu_seqlens_k)
     if _cuda.is_target(target) or not all(_tensor.is_plain_i32(x) for x in sums):
         return None
-    inputs, types = _running.forms(target, operands)
+    inputs, types = _running.forms(target, **operands)
     are_same = cu_seqlens_q is cu_seqlens_k or np.array_equal(cu_seqlens_q, cu_seqlens_k)
-    return [*inputs, *sums], types, (cu_seqlens_q.size, cu_seqlens_k.size, are_same)
-
-
-def _of_forms(arrays: list[Any], target: str, rows: int, keys: int, are_same: bool, **options: Any) -> _call.Call:
-    """The call, of prefix sums of these sizes."""
-    sums, given = ((np.zeros(rows, np.int32), np.zeros(keys, np.int32)), Given(**options, layout="varlen"))
-    problem, _, longest = prepare(*arrays, *sums, given, is_known=False, are_same=are_same)
-    return _call.Call(problem, longest, [], target)
+    return [*inputs, *sums], (types, cu_seqlens_q.size, cu_seqlens_k.size, are_same)
 
 
 def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> _call.Call:
@@ -101,7 +94,7 @@ def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target:
     return _call.Call(problem, longest, inputs, target, origins)
 
 
-PACKED = _running.Kind(varlen_sdpa, ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), packed, _forms, _of_forms)
+PACKED = _running.Kind(varlen_sdpa, ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), packed, _forms)
 
 
 def prepare(
@@ -115,13 +108,13 @@ def prepare(
       is_known: the prefix sums can be read, as they are not on a device.
       are_same: those of the queries are those of the keys.
     """
-    _problem.element_type(q)
-    _problem.key_type(q, k, v)
+    _elements.element_type(q)
+    _elements.key_type(q, k, v)
     for name, array in (("q", q), ("k", k), ("v", v)):
         if array.ndim != 3:
             raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0], is_known=is_known)
-    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0], is_known=is_known)
+    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0], is_known=is_known)
+    keys = _pages.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0], is_known=is_known)
     if rows.size != keys.size:
         raise ValueError(
             f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"

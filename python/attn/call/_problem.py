@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _checks, _origins
+from attn.call import _checks, _elements, _origins
 from attn.kernel import _tensor
 from attn.words import _words
 
 Array = npt.NDArray[Any]
 Alignment = str | Array | None
 
-TYPE_NAMES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}
-# What k and v may be beside a q of another type, as problem lines call it; the first three go with scales.
-KEY_NAMES = {"int8": "int8", "float8_e4m3fn": "fp8", "float8_e5m2": "e5m2", "bfloat16": "bf16", "float16": "f16"}
-QUANTISED = ("int8", "fp8", "e5m2")
 DYNAMIC = -1  # a size that is known at run time only
 
 
@@ -101,42 +97,34 @@ class Problem:
 
     def line(self) -> str:
         """The problem line, as "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right out=lse"."""
-        words = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
-        words.append(self.dtype)
-        words_of = dict(self.words)
-        values = {
-            "kv": self.kv,
-            "kvscale": self.kv_scale,
-            "result": "f32" if self.wide_result else None,
-            "scale": None if self.scale is None else repr(self.scale),
-            "causal": self.causal,
-            "window": None,  # holds the place in front of align
-            "align": self.align,
-            **{name: _value(words_of[name]) for name in _words.FORMS if name in words_of},
-            "bias": _commas(self.bias),
-            "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
-        }
-        words += [f"{name}={value}" for name, value in values.items() if value is not None]
-        words += [name for name in _words.PRESENT if getattr(self, name)]
-        if self.dropout is not None:
-            words.append(f"dropout={self.dropout!r}")
-        if self.has_scale:
-            words.append("scale=?")
-        if self.layout != "bhsd":
-            words.append(f"layout={self.layout}")
-        if self.paged is not None:
-            page, page_layout, pages = self.paged
-            words.append(f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"))
-            words += [] if pages == DYNAMIC else [f"pages={pages}"]
-        words += ["strided"] if self.strided else []
-        outputs = [name for name in OUTPUTS if getattr(self, name)]
-        if outputs:
-            words.append(f"out={','.join(outputs)}")
-        if self.grad:
-            words.append(f"grad={','.join(self.grad)}")
-        if self.into:
-            words.append(f"into={','.join(self.into)}")
-        return " ".join(words)
+        words = {name: _value(x) for name, x in self.words}
+        page, page_layout, pages = self.paged or (0, "nhd", DYNAMIC)
+        is_full = self.mask == self.sizes.scores and DYNAMIC not in self.mask
+        values: list[tuple[str, Any]] = [
+            ("kv", self.kv),
+            ("kvscale", self.kv_scale),
+            ("result", "f32" if self.wide_result else None),
+            ("scale", None if self.scale is None else repr(self.scale)),
+            ("causal", self.causal),
+            ("window", words.pop("window", None)),
+            ("align", self.align),
+            *words.items(),
+            ("bias", _commas(self.bias)),
+            ("mask", "bool" if is_full else _commas(self.mask)),
+            *((name, getattr(self, name)) for name in _words.PRESENT),
+            ("dropout", None if self.dropout is None else repr(self.dropout)),
+            ("scale", "?" if self.has_scale else None),
+            ("layout", None if self.layout == "bhsd" else self.layout),
+            ("paged", f"{page}{'' if page_layout == 'nhd' else f',{page_layout}'}" if self.paged else None),
+            ("pages", None if pages == DYNAMIC else pages),
+            ("strided", self.strided),
+            ("out", ",".join(name for name in OUTPUTS if getattr(self, name)) or None),
+            ("grad", ",".join(self.grad) or None),
+            ("into", ",".join(self.into) or None),
+        ]
+        sizes = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
+        given = [name if x is True else f"{name}={x}" for name, x in values if x is not None and x is not False]
+        return " ".join([*sizes, self.dtype, *given])
 
     @property
     def numbers(self) -> int:
@@ -179,64 +167,6 @@ class Problem:
         return dataclasses.replace(self, sizes=sizes, bias=opened(self.bias), mask=opened(self.mask))
 
 
-def element_type(q: Array, **others: Array | None) -> str:
-    """The element type of q, which the others must share.
-
-    Raises:
-      TypeError: it is not one of f32, f64, bf16, f16, or they differ.
-    """
-    name = TYPE_NAMES.get(_tensor.type_name(q.dtype))
-    if name is None:
-        raise TypeError(f"expected q to be float32, float64, bfloat16 or float16, found {q.dtype}")
-    for other, array in others.items():
-        if array is not None and array.dtype != q.dtype:
-            raise TypeError(f"expected {other} to have the type of q, {q.dtype}, found {array.dtype}")
-    return name
-
-
-def key_type(q: Array, k: Array, v: Array) -> str | None:
-    """The type that k and v share where it is not that of q, as problem lines call it.
-
-    Raises:
-      TypeError: they differ, or the type is none that goes with q.
-    """
-    kind = KEY_NAMES.get(_tensor.type_name(k.dtype))
-    if k.dtype != q.dtype and (kind is None or (kind not in QUANTISED and q.dtype != np.float32)):
-        raise TypeError(
-            f"expected k to have the type of q, {q.dtype}, found {k.dtype}; beside float32 it may be float16 or "
-            "bfloat16, and with k_scale and v_scale int8, float8_e4m3fn or float8_e5m2"
-        )
-    if v.dtype != k.dtype:
-        raise TypeError(f"expected v to have the type of k, {k.dtype}, found {v.dtype}")
-    return None if k.dtype == q.dtype else kind
-
-
-def has_wide_result(out_dtype: Any, q: Array) -> bool:
-    """Whether out and gradients are float32 beside a q of 16 bits; `out_dtype` is as in `attn.sdpa`.
-
-    Raises:
-      TypeError: the type is neither that of q nor, beside 16 bits, float32.
-    """
-    if out_dtype is None:
-        return False
-    try:
-        name = str(out_dtype).removeprefix("torch.") if "torch." in str(out_dtype) else np.dtype(out_dtype).name
-    except TypeError:
-        name = repr(out_dtype)
-    own = _tensor.type_name(q.dtype)
-    if name == "float32" and TYPE_NAMES.get(own) in ("bf16", "f16"):
-        return True
-    if name != own:
-        other = ", or float32" if TYPE_NAMES.get(own) in ("bf16", "f16") else ""
-        raise TypeError(f"expected out_dtype to be {own}, the type of q{other}, found {name}")
-    return False
-
-
-def is_widened_into(into: tuple[str, ...], dtype: str) -> bool:
-    """Whether what is added to is float32 beside a q of 16 bits of this type."""
-    return bool(into) and dtype in ("bf16", "f16")
-
-
 def scale_shapes(sizes: _checks.Sizes, given: Given) -> dict[str, _checks.Shape]:
     """The shapes of k_scale and v_scale, by what has a scale."""
     shapes: dict[str, _checks.Shape] = {"head": (sizes.hkv,)}
@@ -259,11 +189,11 @@ def key_scales(
       ValueError: they have none of the shapes.
     """
     given = [name for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None]
-    if kv in QUANTISED and len(given) < 2:
+    if kv in _elements.QUANTISED and len(given) < 2:
         raise TypeError(
             f"expected k_scale and v_scale beside k and v of {kv}, found {given[0] if given else 'neither'}"
         )
-    if kv not in QUANTISED and given:
+    if kv not in _elements.QUANTISED and given:
         raise TypeError(f"expected {given[0]} only beside k and v of int8, float8_e4m3fn or float8_e5m2; leave it out")
     if not given:
         return (), None
@@ -292,7 +222,7 @@ def of(
       ValueError: a shape, a length or another value is not as docs/Semantics.md says.
     """
     given = Given() if given is None else given
-    dtype, kv = element_type(q, bias=given.bias), key_type(q, k, v)
+    dtype, kv = _elements.element_type(q, bias=given.bias), _elements.key_type(q, k, v)
     if given.mask is not None and given.mask.dtype != np.bool_:
         raise TypeError(
             f"expected mask to be bool, true = attend, found {given.mask.dtype}; an additive mask is a bias"
@@ -318,7 +248,7 @@ def of(
         dtype,
         kv=kv,
         kv_scale=key_scales(kv, given.k_scale, given.v_scale, scale_shapes(sizes, given))[1],
-        wide_result=has_wide_result(given.out_dtype, q) or is_widened_into(given.into, dtype),
+        wide_result=_elements.has_wide_result(given.out_dtype, q) or _elements.is_widened_into(given.into, dtype),
         into=given.into,
         scale=own_scale(given.scale, sizes.d),
         bias=None if given.bias is None else _checks.broadcast("bias", given.bias.shape, sizes.scores),

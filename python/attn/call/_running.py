@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
 
-from attn.call import _call, _into
+from attn.call import _call, _checks, _into
 from attn.kernel import _compile, _cuda, _kernel, _tensor
 from attn.kernel._cache import KernelCache, plans
 from attn.words import _words
@@ -29,8 +28,7 @@ class Kind:
         function: Callable[..., Any],
         operands: tuple[str, ...],
         call: Callable[..., _call.Call],
-        forms: Callable[..., tuple[list[Any], tuple[Any, ...], tuple[Any, ...]] | None],
-        of_forms: Callable[..., _call.Call],
+        forms: Callable[..., tuple[list[Any], tuple[Any, ...]] | None],
     ) -> None:
         """For calls of this function.
 
@@ -38,12 +36,11 @@ class Kind:
           function: it, whose other keywords are those of `_problem.Given`.
           operands: the names of what each call has.
           call: makes the call of operands for a target, with options.
-          forms: what the kernel takes of operands for a target, of any sizes or not; shapes and types of those that it
-            takes first, and whether they are views; and all else that the problem depends on. None for what is
-            prepared each time.
-          of_forms: makes the call of arrays without values, for a target, all else, and with options.
+          forms: what the kernel takes of operands for a target, of any sizes or not, and all that the problem depends
+            on of them: no value counts. None for what is prepared each time.
         """
-        self.operands, self.call, self.forms, self.of_forms = operands, call, forms, of_forms
+        self.function, self.operands, self.call, self.forms = function, operands, call, forms
+        self.has_lengths = "kv_lengths" in operands
         others = {*operands, *WHERE, *_words.FORMS}
         self.options = [x for x in inspect.signature(function).parameters if x not in others]
         self.constants = [x for x in self.options if x not in GIVEN]
@@ -60,38 +57,38 @@ def run(kind: Kind, given: dict[str, Any]) -> Any:
     else:
         returned, state = _into.of(into, {x: given[x] for x in RETURNED if x in given}, given["sink"], target)
         given |= returned
-    if not [x for x in kind.get_given(given) if x is not None] and not _are_arrays(given):
+    if not [x for x in kind.get_given(given) if x is not None] and not _has_values(kind, given):
         # Of one type and value, since True is no number, though it has the hash of 1.
         constants = (dynamic, *kind.get_constants(given), *words.values())
         try:
             found = kind.forms(target, dynamic, **operands)
             if found is not None:
-                inputs, types, others = found
-                key = (kind, target, types, others, constants, tuple(map(type, constants)), *words)
-                kernel = plans.get(key) or plans.keep(key, _made(kind, given, types, others))
+                inputs, form = found
+                key = (kind, target, form, constants, tuple(map(type, constants)), *words)
+                kernel = plans.get(key) or plans.keep(key, _made(kind, given)[0])
                 return _into.result(into, kernel.run(inputs, operands["q"], state))
         except (TypeError, ValueError, IndexError):
             pass  # a constant is a list, which nothing can be remembered by; or an error, found again
-    options = {name: given[name] for name in kind.options} | words
-    kernel, inputs = prepared(kind.call, target=target, dynamic=dynamic, **operands, **options)
+    kernel, inputs = _made(kind, given)
     return _into.result(into, kernel.run(inputs, operands["q"], state))
 
 
-def _are_arrays(given: dict[str, Any]) -> bool:
-    """Whether there are offsets, which may have a hash, or a scale that is an argument of the kernel."""
+def _has_values(kind: Kind, given: dict[str, Any]) -> bool:
+    """Whether there are offsets, which may have a hash, a scale that is an argument of the kernel, or a word that is
+    placed only where lengths are equal.
+    """
     causal, align = given["causal"], given["align"]
     are_words = (causal is None or isinstance(causal, str)) and (align is None or isinstance(align, str))
-    return not are_words or hasattr(given["scale"], "__dlpack__")
+    if not are_words or hasattr(given["scale"], "__dlpack__"):
+        return True
+    return kind.has_lengths and causal is align is None and bool(_checks.placed(given["words"]))
 
 
-def _made(kind: Kind, given: dict[str, Any], types: tuple[Any, ...], others: tuple[Any, ...]) -> _kernel.Kernel:
-    """The kernel of calls without functions or arrays but those of these types and shapes."""
-    arrays = [_tensor.without_values(shape, dtype) for shape, dtype, _ in types]
-    options = {name: given[name] for name in kind.constants} | given["words"]
-    call = kind.of_forms(arrays, given["target"], *others, **options)
-    problem = dataclasses.replace(call.problem, strided=any(is_view for _, _, is_view in types))
-    source, _ = call._replace(problem=problem, inputs=[]).traced(None, None, dynamic=given["dynamic"])
-    return compiled(source, given["target"])
+def _made(kind: Kind, given: dict[str, Any]) -> tuple[_kernel.Kernel, list[Any]]:
+    """The kernel of a call with these arguments, and what it takes."""
+    return prepared(
+        kind.call, **{name: given[name] for name in (*kind.operands, *WHERE, *kind.options)}, **given["words"]
+    )
 
 
 def prepared(
@@ -109,8 +106,8 @@ def prepared(
     return compiled(source, target), [*call.inputs, *traced.arrays]
 
 
-def forms(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    """What a kernel takes of tensors, and their shapes, types, and whether they are views."""
+def forms(target: str, dynamic: Any = None, **given: Any) -> tuple[list[Any], tuple[Any, ...]]:
+    """What a kernel takes of tensors, and their shapes, types, and whether they are views, whether sizes are open."""
     if _cuda.is_target(target):
         device = _cuda.device_of(given)
         return list(given.values()), tuple([(*device.form(name, x), device.is_view(x)) for name, x in given.items()])

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn.call import _call, _checks, _problem, _running
+from attn.call import _call, _checks, _elements, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
@@ -86,7 +86,7 @@ def _forms(
     """Those of i32 lengths, sums and table: the checked entry tests what they hold."""
     if _cuda.is_target(target):
         return None
-    inputs, types = _running.forms(target, operands)
+    inputs, types = _running.forms(target, **operands)
     integers = [_tensor.as_array("an integer", x) for x in (kv_lengths, cu_seqlens_q, block_table) if x is not None]
     if any(x.dtype != np.int32 for x in integers):
         return None
@@ -98,15 +98,7 @@ def _forms(
         rows = (1, *q[1:]) if has_sums else (1, q[1], 1, q[3])
         types = ((rows, *of_q), *(((1, *shape[1:]), *rest) for shape, *rest in caches))
         counts = ((1,), (2,) if has_sums else None, (1, 1))
-    return [*inputs, *integers], types, (counts, page_layout)
-
-
-def _of_forms(arrays: list[Any], target: str, counts: tuple[Any, ...], page_layout: str, **options: Any) -> _call.Call:
-    """The call, of lengths, prefix sums and a block table of these sizes; no array has a size for each key."""
-    lengths, sums, table = (None if shape is None else np.zeros(shape, np.int32) for shape in counts)
-    if sums is not None:
-        sums[-1] = arrays[0].shape[0]
-    return paged(*arrays, table, lengths, target, page_layout, cu_seqlens_q=sums, **options)
+    return [*inputs, *integers], (types, counts, page_layout)
 
 
 def paged(
@@ -126,13 +118,13 @@ def paged(
         target, {"q": q, "k_cache": k_cache, "v_cache": v_cache}, options, **integers
     )
     arrays = dict(zip(("q", "k_cache", "v_cache"), operands, strict=True))
-    _problem.key_type(*operands)
+    _elements.key_type(*operands)
     sums, table = options.pop("cu_seqlens_q"), options.pop("block_table")
     for name, array in arrays.items():
         rank = 3 if name == "q" and sums is not None else 4
         if array.ndim != rank:
             raise ValueError(f"expected {name} of rank {rank}, found shape {array.shape}")
-    of_rows = 1 if _checks.page_layout(page_layout) == "nhd" else 2
+    of_rows = 1 if _pages.page_layout(page_layout) == "nhd" else 2
     pages, page = arrays["k_cache"].shape[0], arrays["k_cache"].shape[of_rows]
     if arrays["v_cache"].shape[:3] != arrays["k_cache"].shape[:3]:
         raise ValueError(
@@ -143,13 +135,13 @@ def paged(
         raise ValueError("expected pages of at least 1 row, found 0")
     rows = None
     if sums is not None:
-        rows = _checks.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
+        rows = _pages.cu_seqlens("cu_seqlens_q", sums, arrays["q"].shape[0], is_known=tensors is None)
     batch = arrays["q"].shape[0] if rows is None else rows.size - 1
-    table = _checks.block_table_form(table, batch)
+    table = _pages.block_table_form(table, batch)
     lengths = _checks.lengths("kv_lengths", options.pop("kv_lengths"), batch, table.shape[1] * page)
     if lengths is None:
         raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
-    table = _checks.block_table(table, lengths, page, pages)
+    table = _pages.block_table(table, lengths, page, pages)
     # Stand-ins for the dense keys and values, for their shapes and type alone: they have no memory.
     k, v = (
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))
@@ -169,7 +161,7 @@ def paged(
 
 
 OPERANDS = ("q", "k_cache", "v_cache", "block_table", "kv_lengths", "cu_seqlens_q", "page_layout")
-PAGED = _running.Kind(paged_sdpa, OPERANDS, paged, _forms, _of_forms)
+PAGED = _running.Kind(paged_sdpa, OPERANDS, paged, _forms)
 
 
 def _prepare_step(

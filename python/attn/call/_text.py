@@ -29,94 +29,89 @@ def operands(types: Types) -> str:
     return f"{', '.join(f'%{name}' for name in types)} : {', '.join(types.values())}"
 
 
-def empties(types: Types) -> list[str]:
-    """Lines that define %NAME_init, the destination of each result."""
-    return [f"%{name}_init = tensor.empty() : {kind}" for name, kind in types.items()]
+# What there is of each row first: factors of both outs and the terms of lse; then one loop over both outs, where what
+# stands beside a factor of 0 may be NaN.
+MERGE = """%zero = arith.constant 0.0 : {state}
+%none = arith.constant {none} : {state}
+%rows = tensor.empty() : {row}
+%outs = tensor.empty() : {out}
+%f1, %f2, {names} = linalg.generic {{indexing_maps = [{of_rows}], iterator_types = [{parallel_rows}]}}
+    ins({read}) outs({made}) {{
+^bb0({scalars}):
+  %m = arith.maximumf %m1, %m2 : {state}
+  %d1 = arith.subf %m1, %m : {state}
+  %d2 = arith.subf %m2, %m : {state}
+  %e1 = arith.addf %d1, {l1} : {state}
+  %e2 = arith.addf %d2, {l2} : {state}
+  %p1 = math.exp %e1 : {state}
+  %p2 = math.exp %e2 : {state}
+  %is_none1 = arith.cmpf oeq, %m1, %none : {state}
+  %is_none2 = arith.cmpf oeq, %m2, %none : {state}
+  %w1 = arith.select %is_none1, %zero, %p1 : {state}
+  %w2 = arith.select %is_none2, %zero, %p2 : {state}
+  %all = arith.addf %w1, %w2 : {state}
+  %is_empty = arith.cmpf oeq, %all, %zero : {state}
+  %r1 = arith.divf %w1, %all : {state}
+  %r2 = arith.divf %w2, %all : {state}
+  %s1 = arith.select %is_empty, %zero, %r1 : {state}
+  %s2 = arith.select %is_empty, %zero, %r2 : {state}
+  %log = math.log %all : {state}
+  %sum = arith.addf %m, %log : {state}
+  %last = arith.select %is_empty, %none, {last} : {state}
+  linalg.yield {yielded}
+}} -> ({types})
+%out = linalg.generic {{indexing_maps = [{of_outs}], iterator_types = [{parallel}]}}
+    ins(%out1, %out2, %f1, %f2 : {out}, {out}, {row}, {row}) outs(%outs : {out}) {{
+^bb0(%x1: {element}, %x2: {element}, %s1: {state}, %s2: {state}, %old: {element}):
+{widen}  %is1 = arith.cmpf oeq, %s1, %zero : {state}
+  %is2 = arith.cmpf oeq, %s2, %zero : {state}
+  %p1 = arith.mulf {x1}, %s1 : {state}
+  %p2 = arith.mulf {x2}, %s2 : {state}
+  %y1 = arith.select %is1, %zero, %p1 : {state}
+  %y2 = arith.select %is2, %zero, %p2 : {state}
+  %y = arith.addf %y1, %y2 : {state}
+  {narrow}
+}} -> {out}"""
+NARROW = "%narrow = arith.truncf %y : {state} to {element}\n  linalg.yield %narrow : {element}"
 
 
 def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool) -> str:
     """The kernel of `attn.merge`: two outs and lses of one shape into one, computed in the type `state`.
 
-    With M the larger maximum and w = l·exp(m − M) of each, 0 where m is −inf, out = Σ (w / W)·out with W = Σ w: what
-    there is of each row first, and then one loop over both outs. lse is (m, ln l), or m alone with l = 1.
+    With M the larger maximum and w = l·exp(m − M) of each, 0 where m is −inf, out = Σ (w / W)·out with W = Σ w. lse is
+    (m, ln l), or m alone with l = 1.
     """
     rows = ("max", "log_sum") if has_terms else ("lse",)
     result, row = tensor(out, element), tensor(out[:-1], state)
     given = {f"{name}{n}": kind for n in (1, 2) for name, kind in (("out", result), *((x, row) for x in rows))}
-    results = {"out": result} | dict.fromkeys(rows, row)
-    dims = [f"d{i}" for i in range(len(out))]
-    whole = f"affine_map<({', '.join(dims)}) -> ({', '.join(dims)})>"
-    per_row = f"affine_map<({', '.join(dims)}) -> ({', '.join(dims[:-1])})>"
-    of_rows = f"affine_map<({', '.join(dims[:-1])}) -> ({', '.join(dims[:-1])})>"
-    m1, m2 = (f"{rows[0]}{n}" for n in (1, 2))
-    inputs = [m1, m2] + ([f"{rows[1]}{n}" for n in (1, 2)] if has_terms else [])
-
-    def generic(name: str, maps: Sequence[str], read: Types, kind: str, body: Sequence[str]) -> list[str]:
-        iterators = ", ".join('"parallel"' for _ in dims[: len(dims) - (kind == row)])
-        elements = [x.rsplit("x", 1)[-1].removeprefix("tensor<").rstrip(">") for x in (*read.values(), kind)]
-        arguments = ", ".join(
-            f"%{x} : {y}" for x, y in zip([*(f"x{i}" for i in range(len(read))), "old"], elements, strict=True)
-        )
-        return [
-            f"%{name} = linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{iterators}]}}",
-            f"    ins({operands(read)}) outs(%{name}_init : {kind}) {{",
-            f"^bb0({arguments}):",
-            *(f"  {line}" for line in body),
-            f"  linalg.yield %result : {elements[-1]}",
-            f"}} -> {kind}",
-        ]
-
-    # %w0 and %w1, their sum %all, and %m, the larger maximum, of a row.
-    weights = [f"%none = arith.constant 0xFF800000 : {state}", f"%zero = arith.constant 0.0 : {state}"]
-    if state == "f64":
-        weights[0] = "%none = arith.constant 0xFFF0000000000000 : f64"
-    weights.append(f"%m = arith.maximumf %x0, %x1 : {state}")
-    for n in (0, 1):
-        weights += [
-            f"%d{n} = arith.subf %x{n}, %m : {state}",
-            f"%e{n} = arith.addf %d{n}, %x{n + 2} : {state}"
-            if has_terms
-            else f"%e{n} = arith.addf %d{n}, %zero : {state}",
-            f"%p{n} = math.exp %e{n} : {state}",
-            f"%is{n} = arith.cmpf oeq, %x{n}, %none : {state}",
-            f"%w{n} = arith.select %is{n}, %zero, %p{n} : {state}",
-        ]
-    weights += [f"%all = arith.addf %w0, %w1 : {state}", f"%empty = arith.cmpf oeq, %all, %zero : {state}"]
-    read = dict.fromkeys(inputs, row)
-    row_maps = [of_rows] * (len(inputs) + 1)
-    body = [f"%{name}_init = tensor.empty() : {kind}" for name, kind in (("f1", row), ("f2", row), *results.items())]
-    for n in (0, 1):
-        ratio = [f"%ratio = arith.divf %w{n}, %all : {state}"]
-        body += generic(
-            f"f{n + 1}",
-            row_maps,
-            read,
-            row,
-            [*weights, *ratio, f"%result = arith.select %empty, %zero, %ratio : {state}"],
-        )
-    log = [f"%log = math.log %all : {state}"]
-    if has_terms:
-        body += generic("max", [of_rows] * 3, {m1: row, m2: row}, row, [f"%result = arith.maximumf %x0, %x1 : {state}"])
-    else:
-        log.append(f"%term = arith.addf %m, %log : {state}")
-    last = "log" if has_terms else "term"
-    body += generic(
-        rows[-1], row_maps, read, row, [*weights, *log, f"%result = arith.select %empty, %none, %{last} : {state}"]
+    count, dims = 2 + len(rows), [f"d{n}" for n in range(len(out))]
+    whole, per_row, of_rows = (
+        f"affine_map<({', '.join(x)}) -> ({', '.join(y)})>"
+        for x, y in ((dims, dims), (dims, dims[:-1]), (dims[:-1], dims[:-1]))
     )
-    widened = [f"%y{n} = arith.extf %x{n} : {element} to {state}" for n in (0, 1)] if element != state else []
-    names = ("%y0", "%y1") if widened else ("%x0", "%x1")
-    lines = [*widened, f"%zero = arith.constant 0.0 : {state}"]
-    for n in (0, 1):  # what stands beside a factor of 0 may be NaN
-        lines += [
-            f"%is{n} = arith.cmpf oeq, %x{n + 2}, %zero : {state}",
-            f"%p{n} = arith.mulf {names[n]}, %x{n + 2} : {state}",
-            f"%s{n} = arith.select %is{n}, %zero, %p{n} : {state}",
-        ]
-    lines.append(f"%{'sum' if widened else 'result'} = arith.addf %s0, %s1 : {state}")
-    lines += [f"%result = arith.truncf %sum : {state} to {element}"] if widened else []
-    outs = {"out1": result, "out2": result, "f1": row, "f2": row}
-    body += generic("out", [whole, whole, per_row, per_row, whole], outs, result, lines)
-    return function("merge", given, results, body)
+    scalars = [*("%m1", "%m2", "%l1", "%l2")[: 2 * len(rows)], *(f"%old{n}" for n in range(count))]
+    is_wide = element == state
+    body = MERGE.format(
+        **{"state": state, "element": element, "row": row, "out": result},
+        none="0xFFF0000000000000" if state == "f64" else "0xFF800000",
+        names=", ".join(f"%{x}" for x in rows),
+        of_rows=", ".join([of_rows] * (2 * len(rows) + count)),
+        of_outs=", ".join([whole, whole, per_row, per_row, whole]),
+        parallel=", ".join(['"parallel"'] * len(dims)),
+        parallel_rows=", ".join(['"parallel"'] * (len(dims) - 1)),
+        read=operands({f"{x}{n}": row for x in rows for n in (1, 2)}),
+        made=f"{', '.join(['%rows'] * count)} : {', '.join([row] * count)}",
+        types=", ".join([row] * count),
+        scalars=", ".join(f"{x}: {state}" for x in scalars),
+        **dict(
+            zip(("l1", "l2", "last"), ("%l1", "%l2", "%log") if has_terms else ("%zero", "%zero", "%sum"), strict=True)
+        ),
+        yielded=f"%s1, %s2, {'%m, ' if has_terms else ''}%last : {', '.join([state] * count)}",
+        widen="" if is_wide else "".join(f"  %z{n} = arith.extf %x{n} : {element} to {state}\n" for n in (1, 2)),
+        **{"x1": "%x1" if is_wide else "%z1", "x2": "%x2" if is_wide else "%z2"},
+        narrow="linalg.yield %y : " + state if is_wide else NARROW.format(state=state, element=element),
+    )
+    return function("merge", given, {"out": result} | dict.fromkeys(rows, row), body.splitlines())
 
 
 def kv_append(
@@ -150,7 +145,7 @@ def multi_head(
     kind = tensor(out, element)
     spelled = ", ".join(f"{name} = {value}" for name, value in attributes.items())
     body = [
-        *empties({"out": kind}),
+        f"%out_init = tensor.empty() : {kind}",
         f"%out = attn.multi_head ins({operands(types)})",
         f"    outs(%out_init : {kind}) {{{spelled}}} -> {kind}",
     ]

@@ -37,8 +37,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn.kernel import _device, _library, _tensor
-from attn.kernel._device import Borrowed, Device
+from attn.kernel import _device, _dlpack, _library, _tensor
+from attn.kernel._device import Device
+from attn.kernel._dlpack import Borrowed
 
 
 class Entry(NamedTuple):
@@ -174,25 +175,19 @@ class _HostScalar:
 
     def __init__(self, argument: dict[str, Any], value: Any) -> None:
         self.array = np.asarray(value, dtype=_tensor.dtype(argument["dtype"]))
-        self.tensor = ctypes.pointer(_tensor.describe(argument["name"], self.array))
+        self.tensor = ctypes.pointer(_dlpack.describe(argument["name"], self.array))
         self.shape = self.array.shape
 
 
 def _run(entry: Entry, tensors: list[Borrowed], device: Device, stream: int) -> None:
     pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*(x.tensor for x in tensors))
-    message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
-    needed = entry.workspace_bytes(pointers, len(tensors), message, len(message))
-    if needed < 0:
-        raise _error(entry, -needed, message)
+    needed = _library.workspace_bytes(entry.label, entry.workspace_bytes, pointers, len(tensors))
     # The library may give this memory away when the call has returned: to what is on the stream behind the kernel.
     workspace, address = None, None
     if needed:
         workspace = device.borrow("the workspace", device.empty([needed], "uint8"), stream, is_written=True)
         address = workspace.address
+    message = _library.Message()
     status = entry.start(pointers, len(tensors), address, needed, stream, message, len(message))
     if status != _library.OK:
-        raise _error(entry, status, message)
-
-
-def _error(entry: Entry, status: int, message: Any) -> Exception:
-    return _library.error(status, f"{entry.label}: {message.value.decode(errors='replace')}")
+        raise _library.error(status, f"{entry.label}: {message.value.decode(errors='replace')}")

@@ -17,81 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from attn.kernel import _library, _subclasses, _tensor
+from attn.kernel import _dlpack, _library, _subclasses, _tensor
 from attn.kernel._plan import DevicePlan
 
-TYPE_NAMES = {
-    (0, 8): "int8",
-    (0, 32): "int32",
-    (0, 64): "int64",
-    (1, 8): "uint8",
-    (2, 16): "float16",
-    (2, 32): "float32",
-    (2, 64): "float64",
-    (4, 16): "bfloat16",
-    (6, 8): "bool",
-    (10, 8): "float8_e4m3fn",
-    (12, 8): "float8_e5m2",
-}
-TYPE_CODES = {name: code for code, name in TYPE_NAMES.items()}
 # cuda.h's CU_STREAM_LEGACY, as DLPack names it too.
 LEGACY_STREAM = 1
 UNKNOWN = -1  # the number of a device that an array does not name
 ALIGNMENT = 16  # of a tensor's first byte
 # From this compute capability on a block has no more shared memory than one of sm_89, as 12.0 and 12.1.
 SMALL_SHARED = (12, 0)
-
-
-class Borrowed:
-    """A DLTensor over the memory of an array on a device, and what keeps both alive."""
-
-    def __init__(self, tensor: Any, *owners: Any) -> None:
-        """Of a pointer to a DLTensor."""
-        self.tensor, self._owners = tensor, owners
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes."""
-        return tuple(self.tensor[0].shape[i] for i in range(self.tensor[0].ndim))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of the elements."""
-        kind = self.tensor[0].dtype
-        name = TYPE_NAMES.get((kind.code, kind.bits))
-        if name is None:
-            raise TypeError(f"expected numbers or bool, found DLPack type code {kind.code} of {kind.bits} bits")
-        return _tensor.dtype(name)
-
-    @property
-    def address(self) -> int:
-        """Of the first element."""
-        return int(self.tensor[0].data or 0) + int(self.tensor[0].byte_offset)
-
-
-def borrowed(
-    address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], number: int, owner: Any
-) -> Borrowed:
-    """A tensor at an address on the device of this number; strides count elements."""
-    tensor = _described(address, dtype, shape, strides, number)
-    return Borrowed(ctypes.pointer(tensor), tensor, owner)
-
-
-def form_of(
-    dtype: str, shape: tuple[int, ...], number: int, strides: tuple[int, ...] | None = None
-) -> _library.DLTensor:
-    """A tensor on the device of this number, contiguous without strides, whose address is still to be written."""
-    dense = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
-    return _described(0, dtype, shape, dense if strides is None else strides, number)
-
-
-def _described(
-    address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], number: int
-) -> _library.DLTensor:
-    code, bits = TYPE_CODES[dtype]
-    sizes = ctypes.c_int64 * max(len(shape), 1)
-    place, kind = _library.DLDevice(_library.DEVICE_CUDA, number), _library.DLDataType(code, bits, 1)
-    return _library.DLTensor(address, place, len(shape), kind, sizes(*shape), sizes(*strides), 0)  # which keeps both
 
 
 class Device:
@@ -168,26 +102,26 @@ class Device:
         if not isinstance(strides, tuple) or len(shape) < 2:
             return False
         size = value.dtype.itemsize
-        dense = tuple(size * math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+        dense = tuple(size * x for x in _dlpack.dense_strides(shape))
         return strides != dense and strides[-1] == size and all(x % size == 0 for x in strides)
 
     def borrow(
         self, name: str, value: Any, stream: int, *, is_written: bool = False, in_place: bool = False
-    ) -> Borrowed:
+    ) -> _dlpack.Borrowed:
         """The memory of an array, which is ready on the stream; `in_place` with its strides.
 
         Raises:
           TypeError: it exports no tensor.
         """
         if not hasattr(value, "__dlpack__"):
-            return _of_interface(name, value, stream)
+            return _dlpack.of_interface(name, value, stream)
         try:
             capsule = value.__dlpack__(stream=stream)
         except _tensor.EXPORT_ERRORS as error:
             raise TypeError(f"expected {name} to export a CUDA tensor through DLPack, found: {error}") from error
         # DLManagedTensor begins with its DLTensor.
         address = _library.capsule_pointer(capsule, b"dltensor")
-        return Borrowed(ctypes.cast(address, ctypes.POINTER(_library.DLTensor)), capsule, value)
+        return _dlpack.Borrowed(ctypes.cast(address, ctypes.POINTER(_library.DLTensor)), capsule, value)
 
 
 class TorchDevice(Device):
@@ -266,7 +200,7 @@ class TorchDevice(Device):
 
     def borrow(
         self, name: str, value: Any, stream: int, *, is_written: bool = False, in_place: bool = False
-    ) -> Borrowed:
+    ) -> _dlpack.Borrowed:
         """The memory of a tensor, or of a copy that is contiguous and begins at a multiple of 16 bytes."""
         _subclasses.check(name, value)
         value = _tensor.without_gradient(name, value)
@@ -285,32 +219,8 @@ class TorchDevice(Device):
         return self._torch.cuda.ExternalStream(0 if stream == LEGACY_STREAM else stream, device=self._device)
 
 
-def _of_interface(name: str, value: Any, stream: int) -> Borrowed:
-    """The memory of an array that speaks the CUDA array interface.
-
-    Raises:
-      TypeError: it does not; or it is not ready on the stream, its type is unknown, or elements are missing.
-    """
-    interface = getattr(value, "__cuda_array_interface__", None)
-    if interface is None:
-        raise TypeError(
-            f"expected {name} to be an object with __dlpack__ or __cuda_array_interface__, found {type(value).__name__}"
-        )
-    own, dtype = interface.get("stream"), np.dtype(interface["typestr"])
-    if own is not None and own != stream:
-        raise TypeError(f"expected {name} to be ready on the stream {stream}, found an array of the stream {own}")
-    if dtype.name not in TYPE_CODES or interface.get("mask") is not None:
-        raise TypeError(f"expected {name} to hold numbers or bool without a mask, found {interface['typestr']}")
-    shape, steps = tuple(interface["shape"]), interface.get("strides")
-    if steps is None:
-        strides = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
-    else:
-        strides = tuple(step // dtype.itemsize for step in steps)
-    return borrowed(int(interface["data"][0]), dtype.name, shape, strides, 0, value)
-
-
-def _of_torch(name: str, value: Any, number: int, address: int) -> Borrowed:
-    return borrowed(address, _dtype_name(name, value), tuple(value.shape), value.stride(), number, value)
+def _of_torch(name: str, value: Any, number: int, address: int) -> _dlpack.Borrowed:
+    return _dlpack.borrowed(address, _dtype_name(name, value), tuple(value.shape), value.stride(), number, value)
 
 
 def _aligned(value: Any) -> Any:
@@ -321,7 +231,7 @@ def _aligned(value: Any) -> Any:
 
 def _dtype_name(name: str, value: Any) -> str:
     dtype = str(value.dtype).removeprefix("torch.")
-    if dtype not in TYPE_CODES:
+    if dtype not in _dlpack.TYPE_CODES:
         raise TypeError(f"expected {name} to hold numbers or bool that kernels know, found {value.dtype}")
     return dtype
 

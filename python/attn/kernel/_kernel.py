@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.kernel import _cuda, _device, _formulas, _library, _plan, _tensor
+from attn.kernel import _cuda, _device, _dlpack, _formulas, _library, _plan, _tensor
 from attn.kernel._inspect import Source
 from attn.words._types import Tensor
 
@@ -120,7 +120,7 @@ class Kernel:
             strides (`strided` in `self.inputs`) and its rows are contiguous.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous (one that is `strided`
             in `self.outputs`: with contiguous rows), writable, not overlapping the inputs. Made new if it is None,
-            unless the kernel updates one in place (`updated` in `self.outputs`).
+            or None is in its place, unless the kernel updates it (`updated` in `self.outputs`).
 
         Returns:
           The output, or a tuple of the outputs: torch tensors or arrays of JAX where the first input is one, otherwise
@@ -156,7 +156,7 @@ class Kernel:
             frame = self._idle.pop()
         except IndexError:  # the first call, or others are running
             frame = self._frame()
-        owners = _tensor.borrow_plain(self.in_order([*inputs, *results]), frame.words)
+        owners = _dlpack.borrow_plain(self.in_order([*inputs, *results]), frame.words)
         status = None if owners is None else frame.run()
         self._idle.append(frame)
         if status != _library.OK:  # what follows says why
@@ -174,23 +174,22 @@ class Kernel:
     def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
         """`__call__` of a kernel for a CPU, on NumPy arrays; results are of the kind of `model` (`_tensor.like`)."""
         arrays = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
-        results: tuple[Any, ...]
+        made: list[tuple[Array, Any]]  # the memory, and the result where it is there before
         if out is None:
-            shapes = self.new_shapes(arrays)
-            forms = zip(self.outputs, shapes, strict=True)
+            forms = zip(self.outputs, self.new_shapes(arrays), strict=True)
             made = [_tensor.new(x["dtype"], shape, model) for x, shape in forms]
-            targets = [target for target, _ in made]
         else:
-            results = tuple(out) if isinstance(out, tuple | list) else (out,)
-            _check_count(self._names[1], len(results))
-            targets = [_tensor.as_array(name, x) for name, x in zip(self._names[1], results, strict=True)]
-            for name, target in zip(self._names[1], targets, strict=True):
-                if not target.flags.writeable:
-                    raise ValueError(f"expected output {name} to be writable, found a read-only array")
-        self._run(arrays, targets)
-        if out is None:
-            results = tuple(_tensor.like(x, model) if result is None else result for x, result in made)
-        else:
+            places = tuple(out) if isinstance(out, tuple | list) else (out,)
+            _check_count(self._names[1], len(places))
+            given = [name for name, x in zip(self._names[1], places, strict=True) if x is not None]
+            shapes = self.new_shapes(arrays, given) if len(given) < len(places) else [[]] * len(places)
+            made = [
+                _tensor.new(x["dtype"], shape, model) if place is None else (_as_output(x["name"], place), place)
+                for x, shape, place in zip(self.outputs, shapes, places, strict=True)
+            ]
+        self._run(arrays, [target for target, _ in made])
+        results = tuple([_tensor.like(x, model) if result is None else result for x, result in made])
+        if out is not None:
             _tensor.count_writes(results)
         return results[0] if len(results) == 1 else results
 
@@ -216,7 +215,7 @@ class Kernel:
             shapes = zip(self.new_shapes(placed), self.outputs, strict=True)
             outputs = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in shapes]
         named = dict(zip(itertools.chain(*self._names), placed + outputs, strict=True))
-        forms = [_tensor.describe(name, named[name]) for name in self._entry_names]
+        forms = [_dlpack.describe(name, named[name]) for name in self._entry_names]
         given = [self._entry_names.index(name) for name in (*self._names[0], *kept)]
         is_scratch = [name in self._names[1] and name not in kept for name in self._entry_names]
         scratch = [named[name].nbytes * is_read for name, is_read in zip(self._entry_names, is_scratch, strict=True)]
@@ -239,7 +238,7 @@ class Kernel:
         dtypes = {x["name"]: x["dtype"] for x in (*self.inputs, *self.outputs)}
         strides_of = dict(zip(self._names[0], strides, strict=True))
         forms = [
-            _device.form_of(dtypes[name], named[name], device.number, strides_of.get(name))
+            _dlpack.form_of(dtypes[name], named[name], device.number, strides_of.get(name))
             for name in self._entry_names
         ]
         given = [self._entry_names.index(name) for name in (*self._names[0], *order)]
@@ -257,14 +256,6 @@ class Kernel:
                 f"{self.name}: expected out= with the old values of {', '.join(updated)}, which the kernel "
                 "updates; found none"
             )
-        return self._shapes(inputs)
-
-    def new_outputs(self, inputs: list[Any]) -> list[Array]:
-        """Outputs of a kernel for a CPU that hold nothing, also those that it updates."""
-        dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
-        return [np.empty(shape, dtype) for shape, dtype in zip(self._shapes(inputs), dtypes, strict=True)]
-
-    def _shapes(self, inputs: list[Any]) -> list[list[int]]:
         if not self._has_open_outputs:
             return [x["shape"] for x in self.outputs]
         sizes: dict[str, int] = {}
@@ -295,7 +286,7 @@ class Kernel:
 
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
         arrays = self.in_order(inputs + outputs)
-        _tensor.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
+        _dlpack.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
 
 
 def _as_input(argument: dict[str, Any], value: Any) -> Array:
@@ -303,6 +294,13 @@ def _as_input(argument: dict[str, Any], value: Any) -> Array:
     if argument["passed_by"] == "value" and isinstance(value, numbers.Number):
         return np.asarray(value, dtype=argument["dtype"])
     return _tensor.as_array(argument["name"], value)
+
+
+def _as_output(name: str, value: Any) -> Array:
+    array = _tensor.as_array(name, value)
+    if not array.flags.writeable:
+        raise ValueError(f"expected output {name} to be writable, found a read-only array")
+    return array
 
 
 def _check_count(names: list[str], count: int) -> None:

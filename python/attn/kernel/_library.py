@@ -43,6 +43,15 @@ def error(status: int, text: str) -> Exception:
     return RuntimeError(text) if status == WRONG_PROCESSOR or status >= FIRST_CUDA_STATUS else ValueError(text)
 
 
+def workspace_bytes(label: str, count: Any, *arguments: Any) -> int:
+    """What a call of a kernel for a GPU needs, by the function that counts it; its errors begin with the label."""
+    message = ctypes.create_string_buffer(MESSAGE_SIZE)
+    needed = int(count(*arguments, message, MESSAGE_SIZE))
+    if needed < 0:
+        raise error(-needed, f"{label}: {message.value.decode(errors='replace')}")
+    return needed
+
+
 class DLDevice(ctypes.Structure):
     """Where a tensor's memory is; DLPack's DLDevice."""
 
@@ -128,103 +137,7 @@ def load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(where))
     except OSError as error:
         raise ImportError(_why_not_loaded(where, str(error)), path=str(where)) from None
-    # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
-    message = ctypes.POINTER(ctypes.c_void_p)
-    tensors = ctypes.c_void_p  # DLTensor **: a pointer object for each would take longer than a call of a small kernel
-    signatures: dict[str, tuple[object, list[object]]] = {
-        "attn_compile_cancellable": (
-            ctypes.c_int,
-            [
-                ctypes.c_int,
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-                ctypes.POINTER(CompileOptions),
-                ctypes.POINTER(ctypes.c_int32),
-                ctypes.POINTER(ctypes.c_void_p),
-                message,
-            ],
-        ),
-        "attn_compile_key": (
-            ctypes.c_int,
-            [
-                ctypes.c_int,
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-                ctypes.POINTER(CompileOptions),
-                ctypes.c_char_p,
-                message,
-            ],
-        ),
-        "attn_print": (
-            ctypes.c_int,
-            [
-                ctypes.c_int,
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-                ctypes.POINTER(CompileOptions),
-                ctypes.c_int,
-                ctypes.c_char_p,
-                message,
-                message,
-            ],
-        ),
-        "attn_module_take_image": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]),
-        "attn_set_object_cache": (None, [ctypes.c_char_p]),
-        "attn_module_load": (
-            ctypes.c_int,
-            [
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-                ctypes.POINTER(ctypes.c_void_p),
-                message,
-            ],
-        ),
-        "attn_module_destroy": (None, [ctypes.c_void_p]),
-        "attn_module_manifest": (ctypes.c_char_p, [ctypes.c_void_p]),
-        "attn_module_call": (
-            ctypes.c_int,
-            [
-                ctypes.c_void_p,
-                ctypes.c_char_p,
-                tensors,
-                ctypes.c_int64,
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-            ],
-        ),
-        "attn_module_workspace_bytes": (
-            ctypes.c_int64,
-            [
-                ctypes.c_void_p,
-                ctypes.c_char_p,
-                tensors,
-                ctypes.c_int64,
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-            ],
-        ),
-        "attn_module_call_cuda": (
-            ctypes.c_int32,
-            [
-                ctypes.c_void_p,
-                ctypes.c_char_p,
-                tensors,
-                ctypes.c_int64,
-                ctypes.c_void_p,
-                ctypes.c_int64,
-                ctypes.c_void_p,
-                ctypes.c_char_p,
-                ctypes.c_size_t,
-            ],
-        ),
-        "attn_use_cuda_driver": (ctypes.c_int32, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]),
-        "attn_set_num_threads": (None, [ctypes.c_int]),
-        "attn_get_num_threads": (ctypes.c_int, []),
-        "attn_version": (ctypes.c_char_p, []),
-        "attn_targets": (ctypes.c_char_p, []),
-        "attn_free_string": (None, [ctypes.c_void_p]),
-    }
-    for name, (result, arguments) in signatures.items():
+    for name, (result, arguments) in _signatures().items():
         function = getattr(library, name, None)
         if function is None:
             raise ImportError(f"expected {name} in {where}, found an older library; run scripts/setup.sh to build it")
@@ -232,20 +145,41 @@ def load() -> ctypes.CDLL:
     return library
 
 
-@functools.cache
-def module_call() -> Any:
-    """attn_module_call that takes addresses alone, as numbers."""
-    address = ctypes.c_void_p
-    form = ctypes.CFUNCTYPE(ctypes.c_int, address, address, address, ctypes.c_int64, address, ctypes.c_size_t)
-    return form(("attn_module_call", load()))
+def _signatures() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """The functions that are called: the type of the result, and those of the arguments."""
+    # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
+    address, text, number, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
+    place, message = ctypes.POINTER(ctypes.c_void_p), (text, size)
+    source = (number, text, size, ctypes.POINTER(CompileOptions))
+    # The tensors are DLTensor **: a pointer object for each would take longer than a call of a small kernel.
+    call = (address, text, address, ctypes.c_int64)
+    return {
+        "attn_compile_cancellable": (number, (*source, ctypes.POINTER(ctypes.c_int32), place, place)),
+        "attn_compile_key": (number, (*source, text, place)),
+        "attn_print": (number, (*source, number, text, place, place)),
+        "attn_module_take_image": (address, (address, ctypes.POINTER(size))),
+        "attn_module_load": (number, (text, size, place, place)),
+        "attn_module_destroy": (None, (address,)),
+        "attn_module_manifest": (text, (address,)),
+        "attn_module_call": (number, (*call, *message)),
+        "attn_module_workspace_bytes": (ctypes.c_int64, (*call, *message)),
+        "attn_module_call_cuda": (ctypes.c_int32, (*call, address, ctypes.c_int64, address, *message)),
+        "attn_use_cuda_driver": (ctypes.c_int32, (text, *message)),
+        "attn_set_num_threads": (None, (number,)),
+        "attn_set_object_cache": (None, (text,)),
+        "attn_get_num_threads": (number, ()),
+        "attn_version": (text, ()),
+        "attn_targets": (text, ()),
+        "attn_free_string": (None, (address,)),
+    }
 
 
 @functools.cache
-def module_call_cuda() -> Any:
-    """attn_module_call_cuda, likewise."""
-    address, size = ctypes.c_void_p, ctypes.c_int64
-    arguments = (address, address, address, size, address, size, address, address, ctypes.c_size_t)
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *arguments)(("attn_module_call_cuda", load()))
+def in_addresses(name: str) -> Any:
+    """A function of the library that takes addresses as numbers, in the place of texts too."""
+    result, arguments = _signatures()[name]
+    numbers = [ctypes.c_void_p if x is ctypes.c_char_p else x for x in arguments]
+    return ctypes.CFUNCTYPE(result, *numbers)((name, load()))
 
 
 def _why_not_loaded(path: Path, error: str) -> str:

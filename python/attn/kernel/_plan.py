@@ -34,12 +34,12 @@ class Frame(NamedTuple):
 
 def bind(*entry: int, message: int) -> Callable[..., int]:
     """The call of a kernel: its module, addresses of its name and of pointers to its tensors, and their number."""
-    return functools.partial(_library.module_call(), *entry, message, _library.MESSAGE_SIZE)
+    return functools.partial(_library.in_addresses("attn_module_call"), *entry, message, _library.MESSAGE_SIZE)
 
 
 def bind_on_device(*entry: int, message: int) -> Callable[..., int]:
     """The same of a kernel for a GPU."""
-    call, size = _library.module_call_cuda(), _library.MESSAGE_SIZE
+    call, size = _library.in_addresses("attn_module_call_cuda"), _library.MESSAGE_SIZE
 
     def run(workspace: int | None, needed: int, stream: int) -> int:
         status: int = call(*entry, workspace, needed, stream, message, size)
@@ -164,11 +164,7 @@ class DevicePlan(Plan):
             for n, address in zip(self._given, addresses, strict=True):
                 tensors[n].data = address
             pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
-            message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
             count = _library.load().attn_module_workspace_bytes
-            needed = count(*self._entry, pointers, len(tensors), message, len(message))
-            if needed < 0:
-                text = message.value.decode(errors="replace")
-                raise _library.error(-needed, f"{self._entry[1].decode()}: {text}")
-            self._needed = needed
+            label = self._entry[1].decode()
+            self._needed = _library.workspace_bytes(label, count, *self._entry, pointers, len(tensors))
         return self._needed

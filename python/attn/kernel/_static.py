@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import inspect
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,30 +18,21 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import api
-from attn.call import _call, _checks, _gradients, _lse, _packed, _problem, _serving
-from attn.kernel import _cuda, _library, _manifest, _tensor
+from attn.call import _call, _checks, _gradients, _lse, _packed, _problem, _running, _serving
+from attn.kernel import _cuda, _dlpack, _features, _library, _manifest, _tensor
 from attn.words import _signatures
 from attn.words._types import Integers, Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
-# What kernels are found by: the words of a problem line that tensors do not show, as pairs of a name and a value.
-Features = frozenset[tuple[str, str | float]]
-Form = tuple[tuple[int, ...], np.dtype[Any]]
-
 # The options of attn.sdpa that decide what is compiled, and the others, which a library takes. Its results are new.
 COMPILED = frozenset({"score_mod", "mask_mod", "dynamic", "target"})
 
 
+@functools.cache
 def _options(function: Any) -> frozenset[str]:
     parameters = inspect.signature(function).parameters.values()
     return frozenset(x.name for x in parameters if x.kind is x.KEYWORD_ONLY) - COMPILED - {"into"}
-
-
-OPTIONS = _options(api.sdpa)
-PACKED_OPTIONS, PAGED_OPTIONS = _options(_packed.varlen_sdpa), _options(_serving.paged_sdpa)
-
-SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
 
 
 class _Entry:
@@ -80,9 +72,9 @@ class Library:
         entries = self.manifest["library"]
         self.name: str = entries["name"]
         # By features, those with the fewest open sizes first.
-        self._kernels: dict[Features, list[_Entry]] = {}
+        self._kernels: dict[_features.Features, list[_Entry]] = {}
         for kernel in sorted(self.manifest["kernels"], key=lambda kernel: len(kernel["sizes"])):
-            self._kernels.setdefault(_canonical(kernel["features"].split()), []).append(_Entry(kernel))
+            self._kernels.setdefault(_features.canonical(kernel["features"].split()), []).append(_Entry(kernel))
         file = Path(path) if path is not None else where.with_name(entries["file"])
         if not file.is_file():
             raise ValueError(f"expected the library at {file}, found none; give its path")
@@ -155,8 +147,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
-        _check_keywords("sdpa", options, OPTIONS)
-        return self._run_call(_call.dense(q, k, v, self._kind, **options), options, q, stream)
+        return self._run_call(api.DENSE, (q, k, v), options, stream)
 
     def varlen_sdpa(
         self,
@@ -174,9 +165,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.varlen_sdpa` and `sdpa`.
         """
-        _check_keywords("varlen_sdpa", options, PACKED_OPTIONS)
-        call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, self._kind, **options)
-        return self._run_call(call, options, q, stream)
+        return self._run_call(_packed.PACKED, (q, k, v, cu_seqlens_q, cu_seqlens_k), options, stream)
 
     def paged_sdpa(
         self,
@@ -194,9 +183,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.paged_sdpa` and `sdpa`.
         """
-        _check_keywords("paged_sdpa", options, PAGED_OPTIONS)
-        call = _serving.paged(q, k_cache, v_cache, block_table, kv_lengths, self._kind, **options)
-        return self._run_call(call, options, q, stream)
+        return self._run_call(_serving.PAGED, (q, k_cache, v_cache, block_table, kv_lengths), options, stream)
 
     def sdpa_backward(
         self,
@@ -217,7 +204,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa_backward` and `sdpa`.
         """
-        _check_keywords("sdpa_backward", options, OPTIONS - _gradients.RETURNED)
+        _check_keywords("sdpa_backward", options, _options(api.sdpa) - _gradients.RETURNED)
         names = _checks.gradients(grad)
         call = _call.dense(q, k, v, self._kind, **options)
         problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
@@ -231,8 +218,10 @@ class Library:
         gradients = {x["name"].removeprefix("d"): y for x, y in zip(entry.outputs, results, strict=True)}
         return {name: gradients[name] for name in names}
 
-    def _run_call(self, call: _call.Call, options: dict[str, Any], model: Any, stream: Any) -> Any:
-        words = self._get_words(call.problem, options)
+    def _run_call(self, kind: _running.Kind, operands: tuple[Any, ...], options: dict[str, Any], stream: Any) -> Any:
+        _check_keywords(kind.function.__name__, options, _options(kind.function))
+        call = kind.call(*operands, target=self._kind, **options)
+        words, model = self._get_words(call.problem, options), operands[0]
         return _alone(self._run(words, call.inputs, model=model, line=call.problem.line(), stream=stream)[1])
 
     def _as_input(self, name: str, value: Any) -> Any:
@@ -240,11 +229,11 @@ class Library:
         return value if self.is_for_gpus else _tensor.as_array(name, value)
 
     def _get_words(self, problem: _problem.Problem, options: dict[str, Any]) -> list[str]:
-        words = _words(problem)
-        if options.get("align") is None and _canonical(words) not in self._kernels:
+        words = _features.words(problem)
+        if options.get("align") is None and _features.canonical(words) not in self._kernels:
             # Of as many queries as keys every alignment is one: a line may name none.
             unplaced = [word for word in words if not word.startswith("align=")]
-            words = unplaced if _canonical(unplaced) in self._kernels else words
+            words = unplaced if _features.canonical(unplaced) in self._kernels else words
         return words
 
     def __call__(self, features: str, *inputs: Tensor | float, stream: Any = None) -> Tensor | tuple[Tensor, ...]:
@@ -266,7 +255,7 @@ class Library:
         self, words: list[str], inputs: list[Any], *, model: Any, line: str, stream: Any
     ) -> tuple[_Entry, tuple[Any, ...]]:
         if self.is_for_gpus:
-            forms = _forms(inputs)
+            forms = _features.forms(inputs)
             entry, sizes = self._find(words, forms, line)
             found = _cuda.call(self._gpu_entry(entry, sizes), tuple(inputs), stream=stream)
             return entry, found if len(entry.outputs) > 1 else (found,)
@@ -275,14 +264,14 @@ class Library:
         arrays = [_tensor.contiguous(_tensor.as_array(f"input {i}", x)) for i, x in enumerate(inputs)]
         entry, sizes = self._find(words, [(x.shape, x.dtype) for x in arrays], line)
         outputs = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in entry.new_outputs(sizes)]
-        _tensor.call(self._call, (entry.features,), self.name, entry.names, arrays + outputs)
+        _dlpack.call(self._call, (entry.features,), self.name, entry.names, arrays + outputs)
         return entry, tuple(_tensor.like(x, model) for x in outputs)
 
-    def _find(self, words: list[str], forms: list[Form], line: str) -> tuple[_Entry, dict[str, int]]:
+    def _find(self, words: list[str], forms: list[_features.Form], line: str) -> tuple[_Entry, dict[str, int]]:
         """The kernel of these features for inputs of these forms, and its dynamic sizes by name."""
-        same = self._kernels.get(_canonical(words), [])
+        same = self._kernels.get(_features.canonical(words), [])
         for entry in same:
-            sizes = _match(entry.inputs, forms)
+            sizes = _features.match(entry.inputs, forms)
             if sizes is not None:
                 return entry, sizes
         found = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in forms)
@@ -335,54 +324,3 @@ def _check_keywords(function: str, given: Iterable[str], known: frozenset[str]) 
 def _alone(results: tuple[Any, ...]) -> Any:
     """The only result of a kernel that has one."""
     return results[0] if len(results) == 1 else results
-
-
-def _words(problem: _problem.Problem) -> list[str]:
-    """The features of a problem, as the manifest spells them."""
-    words = problem.line().split()[SIZE_WORDS:]
-    words = [word for word in words if not word.startswith("pages=") and word != "kvscale=head"]
-    words = [word.partition("=")[0] if word.startswith(("bias=", "mask=")) else word for word in words]
-    # (batch, row, head * column) does not say how many heads there are.
-    packed = problem.layout == "bsd"
-    return words + ([f"hq{problem.sizes.hq}", f"hkv{problem.sizes.hkv}"] if packed else [])
-
-
-def _canonical(words: list[str]) -> Features:
-    """Features in no order; numbers may be written in several ways."""
-    return frozenset(_parse(*word.partition("=")) for word in words)
-
-
-def _parse(name: str, _: str, value: str) -> tuple[str, str | float]:
-    if name == "grad":  # in any order
-        return (name, ",".join(sorted(value.split(","))))
-    try:
-        return (name, float(value))
-    except ValueError:
-        return (name, value)
-
-
-def _forms(inputs: list[Any]) -> list[Form]:
-    """Shapes and types of arrays on a device; of scalars, which are on the host."""
-    device = _cuda.device_of({f"input {i}": x for i, x in enumerate(inputs) if not _is_scalar(x)})
-    return [
-        (np.shape(x), np.asarray(x).dtype) if _is_scalar(x) else device.form(f"input {i}", x)
-        for i, x in enumerate(inputs)
-    ]
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, int | float | np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
-
-
-def _match(arguments: list[dict[str, Any]], forms: list[Form]) -> dict[str, int] | None:
-    """The dynamic sizes by name where a kernel takes inputs of these forms, otherwise None."""
-    if len(arguments) != len(forms):
-        return None
-    sizes: dict[str, int] = {}
-    for argument, (shape, dtype) in zip(arguments, forms, strict=True):
-        if _tensor.type_name(dtype) != argument["dtype"] or len(shape) != len(argument["shape"]):
-            return None
-        for expected, size in zip(argument["shape"], shape, strict=True):
-            if (sizes.setdefault(expected, size) if isinstance(expected, str) else expected) != size:
-                return None
-    return sizes

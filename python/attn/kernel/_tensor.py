@@ -6,9 +6,7 @@ C-contiguous arrays.
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import math
 import numbers
 import sys
 from typing import Any
@@ -29,7 +27,6 @@ CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8", "float8_e5m2": "int8"}
 EXPORT_ERRORS = (BufferError, RuntimeError, TypeError, ValueError)
 # Of an array on a CUDA device that is given to a processor.
 WRITE_TARGET = 'write target="sm_80" or another GPU of attn.targets()'
-CPU = _library.DLDevice(_library.DEVICE_CPU, 0)
 
 
 class StandIn(np.ndarray[Any, Any]):
@@ -274,83 +271,6 @@ def dtype(name: str) -> np.dtype[Any]:
     return narrow
 
 
-def describe(name: str, array: Array) -> _library.DLTensor:
-    """A DLTensor that borrows the array's memory; the array must outlive it.
-
-    Raises:
-      TypeError: the type of the elements is not a native number or bool.
-    """
-    strides = None if array.flags.c_contiguous else tuple(stride // array.itemsize for stride in array.strides)
-    form = _form(array.dtype, array.shape, strides)
-    if form is None:
-        raise TypeError(f"expected {name} to hold native numbers or bool, found {array.dtype}")
-    tensor = _library.DLTensor.from_buffer_copy(form)
-    tensor.form = form  # it owns the sizes
-    # A null pointer is an error to the kernel, an empty array without memory is not one to us.
-    tensor.data = array.ctypes.data or ctypes.addressof(tensor)
-    return tensor
-
-
-def call(function: Any, first: tuple[Any, ...], label: str, names: list[str], arrays: list[Array]) -> None:
-    """Calls a checked entry of the library.
-
-    Args:
-      function: takes what is in `first`, then the tensors, their count, and where to write a message.
-      first: its arguments before the tensors.
-      label: what the message of an error begins with.
-      names, arrays: the arguments of the kernel in the order of its entry.
-
-    Raises:
-      TypeError, ValueError, RuntimeError: the entry refused them.
-    """
-    borrowed = [borrow(name, array) for name, array in zip(names, arrays, strict=True)]
-    pointers = _pointers(len(borrowed))(*[address for address, _ in borrowed])
-    message = _library.Message()
-    status = function(*first, pointers, len(borrowed), message, _library.MESSAGE_SIZE)
-    if status != _library.OK:
-        raise _library.error(status, f"{label}: {message.value.decode(errors='replace')}")
-
-
-def borrow(name: str, array: Array) -> tuple[int, Any]:
-    """The address of a DLTensor that borrows the array's memory, and its owner; array and owner must outlive it.
-
-    NumPy's own tensor where it exports one, which takes a fifth of the time of `describe`: it has none of read-only
-    arrays and of ml_dtypes' types.
-
-    Raises:
-      TypeError: as `describe`.
-    """
-    if array.dtype.kind in TYPE_CODES and array.size:
-        try:
-            capsule = array.__dlpack__()
-        except BufferError:
-            pass
-        else:  # DLManagedTensor begins with its DLTensor.
-            return _library.capsule_pointer(capsule, b"dltensor"), capsule
-    tensor = describe(name, array)
-    return ctypes.addressof(tensor), tensor
-
-
-def borrow_plain(arrays: list[Any], pointers: Any) -> list[Any] | None:
-    """The owners of DLTensors of arrays as most are: of NumPy, C-contiguous, aligned, writable and of its own types.
-
-    Args:
-      arrays: of any kind; if one is another, the result is None.
-      pointers: as many, which receive the addresses.
-    """
-    owners = []
-    try:
-        for n, array in enumerate(arrays):
-            if type(array) is not np.ndarray or not array.flags.carray:
-                return None
-            capsule = array.__dlpack__()
-            pointers[n] = _library.capsule_pointer(capsule, b"dltensor")
-            owners.append(capsule)
-    except BufferError:
-        return None
-    return owners
-
-
 # What follows is remembered: a call of a small kernel takes no longer than asking NumPy and ctypes again.
 
 
@@ -358,31 +278,6 @@ def borrow_plain(arrays: list[Any], pointers: Any) -> list[Any] | None:
 def type_name(dtype: np.dtype[Any]) -> str:
     """The name of a type, as "float32"."""
     return dtype.name
-
-
-@functools.cache
-def _pointers(count: int) -> Any:
-    """The type of a C array of pointers."""
-    return ctypes.c_void_p * count
-
-
-@functools.cache
-def _element(dtype: np.dtype[Any]) -> _library.DLDataType | None:
-    """DLPack's name of a native number or bool, None of any other type."""
-    code = NARROW_CODES.get(dtype.name, TYPE_CODES.get(dtype.kind))
-    return None if code is None or not dtype.isnative else _library.DLDataType(code, 8 * dtype.itemsize, 1)
-
-
-@functools.lru_cache(maxsize=1024)
-def _form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...] | None) -> _library.DLTensor | None:
-    """A tensor without memory, which nobody may write to; strides in elements, None for contiguous ones."""
-    element = _element(dtype)
-    if element is None:
-        return None
-    if strides is None:  # whatever NumPy has at sizes 0 and 1
-        strides = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
-    sizes = ctypes.c_int64 * len(shape)
-    return _library.DLTensor(None, CPU, len(shape), element, sizes(*shape), sizes(*strides), 0)
 
 
 def is_torch(value: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _checks
+from attn.call import _checks, _pages
 from attn.reference._backward import of_shape, sdpa_backward
 from attn.reference._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn.reference._chain_backward import (
@@ -85,10 +85,10 @@ def gather_pages(
       page_layout: "nhd" or "hnd".
     """
     cache = np.asarray(cache)
-    cache = cache if _checks.page_layout(page_layout) == "nhd" else cache.swapaxes(1, 2)
+    cache = cache if _pages.page_layout(page_layout) == "nhd" else cache.swapaxes(1, 2)
     pages, page = cache.shape[:2]
     lengths = np.asarray(lengths)
-    table = _checks.block_table(block_table, lengths, page, pages)
+    table = _pages.block_table(block_table, lengths, page, pages)
     dense = np.zeros((table.shape[0], cache.shape[2], table.shape[1] * page, *cache.shape[3:]), dtype=cache.dtype)
     for b, length in enumerate(lengths):
         for j in range(length):
@@ -146,14 +146,14 @@ def kv_append(
     cache, new = np.array(cache), np.asarray(new)
     count = new.shape[2]
     if block_table is None:
-        where = _checks.positions(positions, cache.shape[0], count, cache.shape[2])
+        where = _pages.positions(positions, cache.shape[0], count, cache.shape[2])
         for b, position in enumerate(where):
             cache[b, :, position : position + count] = new[b]
         return cache
-    pages = cache if _checks.page_layout(page_layout or "nhd") == "nhd" else cache.swapaxes(1, 2)
-    table, page = _checks.block_table_form(block_table, new.shape[0]), pages.shape[1]
-    where = _checks.positions(positions, new.shape[0], count, table.shape[1] * page)
-    table = _checks.block_table(table, where + count, page, pages.shape[0], first=where)
+    pages = cache if _pages.page_layout(page_layout or "nhd") == "nhd" else cache.swapaxes(1, 2)
+    table, page = _pages.block_table_form(block_table, new.shape[0]), pages.shape[1]
+    where = _pages.positions(positions, new.shape[0], count, table.shape[1] * page)
+    table = _pages.block_table(table, where + count, page, pages.shape[0], first=where)
     for b, position in enumerate(where):
         for n in range(count):
             place = position + n

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _checks
+from attn.call import _checks, _pages
 from attn.reference._backward import of_shape, sdpa_backward
 from attn.reference._forward import sdpa
 from attn.trace import _capture
@@ -46,8 +46,8 @@ def varlen_sdpa(
       out (total_q, Hq, Dv), or a tuple of out and further results in that order; float64.
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
-    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
+    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
+    keys = _pages.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
     flags = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
     wanted = {**flags, "return_key_sums": return_key_sums}
     parts = (
@@ -78,7 +78,7 @@ def packed_queries(
       As `varlen_sdpa`; key_sums are (B, Hkv, Sk).
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
+    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
     lengths = np.asarray(kv_lengths)
 
     def part(b: int, at: slice, mine: dict[str, Any]) -> Any:
@@ -150,8 +150,8 @@ def varlen_sdpa_backward(
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
     grad = _checks.gradients(grad)
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
-    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
+    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
+    keys = _pages.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
     shape = (*q.shape[:2], v.shape[2])
     out, dout = (
         None if x is None else of_shape(name, np.asarray(x, np.float64), shape)

@@ -36,12 +36,17 @@ def operands(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> tup
         k, v = (x.expand(-1, heads, -1, -1) for x in (k, v))
     if q.shape[1] == 1 < k.shape[1]:
         q = q.expand(-1, k.shape[1], -1, -1)
-    if q.shape[1] != k.shape[1] and k.shape[1] != 1 and not enable_gqa:
-        raise ValueError(
-            f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
-            "heads of queries that share one of keys"
-        )
+    check_heads(q.shape[1], k.shape[1], enable_gqa or k.shape[1] == 1)
     return q, k, v, lead
+
+
+def check_heads(queries: int, keys: int, may_share: bool) -> None:
+    """Refuses other numbers of heads of queries and keys, unless several may share one."""
+    if queries != keys and not may_share:
+        raise ValueError(
+            f"expected as many heads of query and key, found {queries} and {keys}; write enable_gqa=True for heads of "
+            "queries that share one of keys"
+        )
 
 
 def mask(given: Tensor, lead: torch.Size) -> Tensor:

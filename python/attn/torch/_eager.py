@@ -6,20 +6,18 @@ A plan is made for the forms of the tensors and the constants of a call; further
 from __future__ import annotations
 
 import functools
-import math
 import operator
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 
 from attn.call import _call, _gradients, _running
-from attn.kernel import _device, _kernel, _plan, _tensor
 from attn.kernel._cache import plans
-from attn.kernel._device import TorchDevice
-from attn.torch import _ops, _place
+from attn.torch import _ops, _planned
 from attn.torch._ops import Call
+from attn.torch._planned import Step
 from attn.torch._record import CAPTURE
 
 Tensor = torch.Tensor
@@ -32,8 +30,6 @@ CONSTANTS = ("scale", "causal", "align", "regions", "captured", "dynamic", "word
 READ_BY_HOST = ("q_lengths", "kv_lengths", "offsets", "seeds", *_ops.ORIGINS)
 OF_ROWS = ("max", "log_sum")  # what a backward reads beside out
 LARGEST_ELEMENT = 8  # bytes
-# Results that nobody reads lie in memory of the plan; beyond these bytes they are allocated.
-MAX_SCRATCH_BYTES = 1 << 14
 
 
 def known(query: Any, key: Any, value: Any, mask: Any, constants: tuple[Any, ...]) -> tuple[Tensor, ...] | None:
@@ -74,42 +70,6 @@ def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) ->
     return made
 
 
-class _Step(NamedTuple):
-    """A kernel for tensors of one form.
-
-    Attributes:
-      plan: calls the kernel; of a device, a DevicePlan.
-      copied: which of the inputs are copied to be contiguous.
-      make: allocate the results, in the order of the plan: each a function, and the input that it takes.
-      device: where it runs; None for the CPU.
-    """
-
-    plan: _plan.Plan
-    copied: list[int]
-    make: list[tuple[Callable[[Tensor], Tensor], int]]
-    device: TorchDevice | None = None
-
-    def run(self, inputs: Sequence[Tensor], addresses: list[int]) -> list[Tensor]:
-        """The results."""
-        if self.copied:
-            copies = {n: inputs[n].contiguous() for n in self.copied}
-            addresses = [copies[n].data_ptr() if n in copies else x for n, x in enumerate(addresses)]
-            inputs = [copies.get(n, x) for n, x in enumerate(inputs)]
-        results = [make(inputs[n]) for make, n in self.make]
-        if self.device is None:
-            self.plan([*addresses, *[x.data_ptr() for x in results]])
-        else:
-            assert isinstance(self.plan, _plan.DevicePlan)
-            self.device.start(self.plan, inputs, addresses, results)
-        return results
-
-    def runs_here(self, addresses: Sequence[int]) -> bool:
-        """Whether it takes what lies at these addresses, on the device that is the thread's own."""
-        if self.device is None:
-            return True
-        return self.device.is_current and not functools.reduce(operator.or_, addresses) % _device.ALIGNMENT
-
-
 class _Form:
     """What calls have in common that differ in the memory of their tensors alone; steps are made when they run first.
 
@@ -126,7 +86,7 @@ class _Form:
         recorded = (*returned, *[name for name in OF_ROWS if name not in returned])
         self.saved = [recorded.index(name) for name in ("out", *OF_ROWS)]
         self._kept = {False: returned, True: recorded}
-        self.steps: dict[bool, _Step | None] = {}  # None where a call converts or copies before the kernel has it
+        self.steps: dict[bool, Step | None] = {}  # None where a call converts or copies before the kernel has it
 
     def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
         """The results, recorded where one of the tensors requires a gradient; None where there is no plan for them."""
@@ -156,30 +116,30 @@ class _Form:
         """The names of the tensors that need a gradient."""
         return [name for name, is_needed in zip(self.names, needs, strict=True) if is_needed]
 
-    def _forward(self, tensors: Sequence[Tensor], is_recorded: bool) -> _Step | None:
+    def _forward(self, tensors: Sequence[Tensor], is_recorded: bool) -> Step | None:
         call = self.call([x.detach() for x in tensors])
         flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
-        options = _place.options(call.tensors(), call.options())
+        options = call.options()
         kernel, arrays = _running.prepared(_call.dense, call.q, call.k, call.v, **options, **flags)
-        return _made(kernel, arrays, tensors, self._kept[is_recorded])
+        return _planned.made(kernel, arrays, tensors, self._kept[is_recorded])
 
-    def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> _Step | None:
+    def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> Step | None:
         """The gradients of what was saved, tensors and results, by the cotangents of out and lse."""
         count = len(self.names)
         call, dlse = self.call([x.detach() for x in saved[:count]]), cotangents[1] if len(cotangents) > 1 else None
         names = _ops.argument_names(call, self.wanted(needs))
         terms = (*saved[count:], cotangents[0], dlse)
-        options = _place.options(call.tensors(), call.options())
-        kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **options)
+        options = call.options()
+        kernel, arrays = _gradients.prepared((call.q, call.k, call.v), terms, names, **options)
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
             return None
-        return _made(kernel, arrays, [*saved, *cotangents], [x["name"] for x in kernel.outputs])
+        return _planned.made(kernel, arrays, [*saved, *cotangents], [x["name"] for x in kernel.outputs])
 
 
 class _Sdpa(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, form: _Form, step: _Step, addresses: list[int], *tensors: Tensor) -> Any:
+    def forward(ctx: Any, form: _Form, step: Step, addresses: list[int], *tensors: Tensor) -> Any:
         results = step.run(tensors, addresses)
         saved = [results[n] for n in form.saved]
         ctx.save_for_backward(*tensors, *saved)
@@ -287,47 +247,3 @@ def _has_no_views(tensors: Sequence[Tensor], given: tuple[Any, ...]) -> bool:
         last = tensors[-1]
         is_same &= (mask.shape, mask.dtype, mask.data_ptr()) == (last.shape, last.dtype, last.data_ptr())
     return is_same and all(x is None or type(x) in (bool, float, str) for x in constants)
-
-
-def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]) -> _Step | None:
-    """The step of a kernel; None where what it takes is not the memory of the inputs."""
-    device = _device.of(inputs[0])
-    if isinstance(device, TorchDevice):
-        return made_on(device, kernel, prepared, inputs, kept)
-    arrays = [_tensor.as_array("input", x.detach()) for x in inputs]
-    if len(arrays) != len(prepared) or any(
-        x.dtype != y.dtype or x.shape != y.shape or x.ctypes.data != y.ctypes.data
-        for x, y in zip(arrays, prepared, strict=True)
-    ):
-        return None
-    forms = {x["name"]: (shape, x["dtype"]) for x, shape in zip(kernel.outputs, kernel.new_shapes(arrays), strict=True)}
-    forms = {name: (shape, getattr(torch, dtype)) for name, (shape, dtype) in forms.items()}
-    others = [name for name in forms if name not in kept]
-    if sum(math.prod(forms[x][0]) * forms[x][1].itemsize for x in others) > MAX_SCRATCH_BYTES:
-        kept = [*kept, *others]
-    plan, copied = kernel.plan(arrays, kept)
-    return _Step(plan, copied, [_maker(*forms[name], inputs) for name in kept])
-
-
-def made_on(
-    device: TorchDevice, kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]
-) -> _Step | None:
-    """The same on a GPU, where all results are allocated."""
-    if len(inputs) != len(prepared) or any(
-        type(y) not in PLAIN or (x.dtype, x.shape, x.data_ptr()) != (y.dtype, y.shape, y.data_ptr())
-        for x, y in zip(inputs, prepared, strict=True)
-    ):
-        return None
-    shapes = zip(kernel.outputs, kernel.new_shapes(list(inputs)), strict=True)
-    forms = {x["name"]: (shape, getattr(torch, x["dtype"])) for x, shape in shapes}
-    order = [*kept, *[name for name in forms if name not in kept]]
-    plan, copied = kernel.device_plan(list(inputs), device, order)
-    return _Step(plan, copied, [_maker(*forms[name], inputs) for name in order], device)
-
-
-def _maker(shape: list[int], dtype: torch.dtype, inputs: Sequence[Tensor]) -> tuple[Callable[[Tensor], Tensor], int]:
-    """What allocates a result in the least time: like an input, or of sizes one by one rather than in a tuple."""
-    for n, x in enumerate(inputs):
-        if list(x.shape) == shape and x.dtype == dtype and x.is_contiguous():
-            return torch.empty_like, n
-    return operator.methodcaller("new_empty", *shape or [()], dtype=dtype), 0

@@ -21,6 +21,8 @@ from weakref import WeakSet
 
 import torch
 
+from attn.trace import _capture
+
 # What a module's code names: where it asks for an implementation, or multiplies and normalises by itself.
 INTERFACE = frozenset({"get_interface", "ALL_ATTENTION_FUNCTIONS"})
 NORMALISATIONS = frozenset({"softmax", "Softmax", "logsumexp"})
@@ -230,20 +232,13 @@ def _collect(kind: type, is_of_table: bool, found: dict[type, bool]) -> None:
         make = inspect.unwrap(make) if make is not None else None
         if _is_foreign(base) or not isinstance(make, types.FunctionType):
             continue
-        for name in _all_names(make.__code__):
+        for name in _capture.names_of(make.__code__):
             value = make.__globals__.get(name)
             if _is_module(value):
                 _collect(value, False, found)
             elif isinstance(value, dict) and any(map(_is_module, value.values())):
                 for entry in filter(_is_module, value.values()):
                     _collect(entry, True, found)
-
-
-def _all_names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _all_names(constant)
 
 
 def _is_module(value: Any) -> bool:

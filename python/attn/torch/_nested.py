@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attn.torch import _varlen
+from attn.torch import _broadcast, _varlen
 
 Tensor = torch.Tensor
 # What packed sequences are not given, beside None, 0 and False.
@@ -44,13 +44,7 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> 
             raise ValueError(
                 f"expected no {name} with nested tensors, found it; pad them, as by x.to_padded_tensor(0.0)"
             )
-    heads = query.shape[1], key.shape[1]
-    if heads[0] != heads[1] and not options.pop("enable_gqa"):
-        raise ValueError(
-            f"expected as many heads of query and key, found {heads[0]} and {heads[1]}; write enable_gqa=True for "
-            "heads of queries that share one of keys"
-        )
-    options.pop("enable_gqa", None)
+    _broadcast.check_heads(query.shape[1], key.shape[1], options.pop("enable_gqa"))
     if options.pop("is_causal"):
         options["causal"] = "top_left"
     q, k, v = (_packed(x) for x in given.values())

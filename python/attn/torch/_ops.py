@@ -63,29 +63,12 @@ class Call(NamedTuple):
     words: tuple[Any, ...] = ()
 
     of, flat, tensors = classmethod(_record.of), _record.flat, _record.tensors
-    functions, input = _record.functions, _record.input_of
-
-    def options(self) -> dict[str, Any]:
-        """The keywords of `attn.sdpa` beside q, k and v."""
-        given = _record.keywords(self, ("bias", "mask", "sink", "q_lengths", "kv_lengths", *ORIGINS))
-        if self.whole is not None:
-            given["whole"] = tuple(self.whole)
-        if self.dropout is not None:
-            seed, offset = self.seeds.tolist()
-            given["dropout"] = (self.dropout, seed, offset)
-        return given
-
-
-RESULTS = "Tensor dout, Tensor out, Tensor max, Tensor log_sum"
-INPUTS = _record.schema(Call)
-
-
-def _lse_type(q: torch.Tensor) -> torch.dtype:
-    return torch.float64 if q.dtype == torch.float64 else torch.float32
+    options, input = _record.options, _record.input_of
+    operands = 3
 
 
 class Results(NamedTuple):
-    """What `attn::sdpa` returns: the last two, the terms of lse, are what the backward takes."""
+    """What an operator returns: the last two, the terms of lse, are what the backward takes."""
 
     out: torch.Tensor
     lse: torch.Tensor
@@ -93,61 +76,59 @@ class Results(NamedTuple):
     log_sum: torch.Tensor
 
 
-def _run(*arguments: Any) -> Results:
-    call = Call.of(arguments)
-    options = _place.options(call.tensors(), call.options())
-    flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
-    return Results(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
+FLAGS = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
 
 
-def _run_backward(
-    dout: torch.Tensor,
-    out: torch.Tensor,
-    row_max: torch.Tensor,
-    log_sum: torch.Tensor,
-    dlse: torch.Tensor | None,
-    grad: str,
-    *arguments: Any,
-) -> list[torch.Tensor]:
-    call, wanted = Call.of(arguments), grad.split(",")
-    options = _place.options(call.tensors(), call.options())
-    names = argument_names(call, wanted)
-    found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, dlse=dlse, grad=names, **options)
-    # of a sink attn has float32
-    return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
+def define(cls: type[Any], name: str) -> tuple[Any, Any]:
+    """The operator attn::NAME whose calls are of this kind, and its backward: they run attn's functions of these names.
+
+    Of a call the first `cls.operands` are positional there, and those of them behind q, k and v follow the results in
+    the backward.
+    """
+
+    def run(*arguments: Any) -> Results:
+        call = cls.of(arguments)
+        return Results(*getattr(attn, name)(*call[: cls.operands], **call.options(), **FLAGS))
+
+    def run_backward(
+        dout: Any, out: Any, row_max: Any, log_sum: Any, dlse: Any, grad: str, *arguments: Any
+    ) -> list[torch.Tensor]:
+        call, wanted = cls.of(arguments), grad.split(",")
+        names = argument_names(call, wanted)
+        given = (*call[:3], out, (row_max, log_sum), dout, *call[3 : cls.operands])
+        found = getattr(attn, f"{name}_backward")(*given, dlse=dlse, grad=names, **call.options())
+        # of a sink attn has float32
+        return [found[x].to(call.input(y).dtype) for x, y in zip(names, wanted, strict=True)]
+
+    def shapes(*arguments: Any) -> Results:
+        call = cls.of(arguments)
+        _place.check(call.tensors())
+        return Results(*new_results(call.q, call.v, rows=3))
+
+    inputs, how = _record.schema(cls), {"mutates_args": (), "device_types": DEVICES}
+    schema = f"({inputs}) -> (Tensor out, Tensor lse, Tensor max, Tensor log_sum)"
+    operator = torch.library.custom_op(f"attn::{name}", run, **how, schema=schema)
+    schema = f"(Tensor dout, Tensor out, Tensor max, Tensor log_sum, Tensor? dlse, str grad, {inputs}) -> Tensor[]"
+    backward = torch.library.custom_op(f"attn::{name}_backward", run_backward, **how, schema=schema)
+    operator.register_fake(shapes)
+    _add_gradient(cls, operator, backward)
+    return operator, backward
 
 
-def argument_names(call: Call, wanted: list[str]) -> tuple[str, ...]:
-    """What `attn.sdpa_backward` calls the inputs of these names."""
-    captured = call.functions().names
+def new_results(q: torch.Tensor, v: torch.Tensor, rows: int = 1) -> list[torch.Tensor]:
+    """Empty out, and lse and so many of its kind, of q (B, Hq, Sq, D), or of packed queries (total_q, Hq, D)."""
+    shape = q.shape[:3] if q.dim() == 4 else q.shape[1::-1]
+    kind = torch.float64 if q.dtype == torch.float64 else torch.float32
+    return [q.new_empty((*q.shape[:-1], v.shape[-1])), *[q.new_empty(shape, dtype=kind) for _ in range(rows)]]
+
+
+def argument_names(call: Any, wanted: list[str]) -> tuple[str, ...]:
+    """What attn's backward calls the inputs of these names."""
+    captured = call.captured.split(",") if getattr(call, "captured", "") else []
     return tuple(captured[int(x.removeprefix(_record.CAPTURE))] if x.startswith(_record.CAPTURE) else x for x in wanted)
 
 
-sdpa = torch.library.custom_op(
-    "attn::sdpa",
-    _run,
-    mutates_args=(),
-    device_types=DEVICES,
-    schema=f"({INPUTS}) -> (Tensor out, Tensor lse, Tensor max, Tensor log_sum)",
-)
-sdpa_backward = torch.library.custom_op(
-    "attn::sdpa_backward",
-    _run_backward,
-    mutates_args=(),
-    device_types=DEVICES,
-    schema=f"({RESULTS}, Tensor? dlse, str grad, {INPUTS}) -> Tensor[]",
-)
-
-
-@sdpa.register_fake
-def _shapes(*arguments: Any) -> Results:
-    q, _, v = arguments[:3]
-    _place.check(Call.of(arguments).tensors())
-    rows = [q.new_empty(q.shape[:3], dtype=_lse_type(q)) for _ in Results._fields[1:]]
-    return Results(q.new_empty((*q.shape[:3], v.shape[3])), *rows)
-
-
-def shapes_backward(cls: type[Any], *arguments: Any) -> list[torch.Tensor]:
+def _shapes_backward(cls: type[Any], *arguments: Any) -> list[torch.Tensor]:
     """What the backward of an operator returns whose calls are of this kind."""
     call, names = cls.of(arguments[LEADING:]), arguments[LEADING - 1].split(",")
     return [torch.empty_like(call.input(name), memory_format=torch.contiguous_format) for name in names]
@@ -218,9 +199,9 @@ def _check_recorded(operator: Any, check: Callable[..., None] = _context.refuse_
     operator._lib.impl(operator._name, checked, "Autograd", with_keyset=True, allow_override=True)
 
 
-def add_gradient(cls: type[Any], operator: Any, backward: Any) -> None:
+def _add_gradient(cls: type[Any], operator: Any, backward: Any) -> None:
     """Registers the gradient of an operator whose calls are of this kind."""
-    backward.register_fake(functools.partial(shapes_backward, cls))
+    backward.register_fake(functools.partial(_shapes_backward, cls))
     operator.register_autograd(
         functools.partial(differentiate, backward), setup_context=functools.partial(remember, cls)
     )
@@ -229,4 +210,4 @@ def add_gradient(cls: type[Any], operator: Any, backward: Any) -> None:
         _check_recorded(each)
 
 
-add_gradient(Call, sdpa, sdpa_backward)
+sdpa, sdpa_backward = define(Call, "sdpa")

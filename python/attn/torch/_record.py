@@ -6,11 +6,12 @@ The words of the table stand last, as one field of a call and one by one in the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_type_hints
 
 import torch
 
+from attn.torch import _place
 from attn.trace import _trace
 from attn.words import _words
 
@@ -18,6 +19,8 @@ Tensor = torch.Tensor
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 NO_BOUND = -1  # of a window: None
 CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
+# Fields of calls that are no keywords of attn's functions: they stand for others, or say what is returned.
+OTHERS = {"captures", "offsets", "seeds", "dropout", "regions", "captured", "with_sums", "words"}
 
 
 def schema(cls: type[Any]) -> str:
@@ -76,18 +79,27 @@ def flat_words(given: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(words.values())
 
 
-def keywords(call: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The keywords of attn's functions of a call: these of its fields, its words, offsets in their place, functions."""
+def options(call: Any) -> dict[str, Any]:
+    """The keywords of attn's function that run a call where its tensors are, beside its operands.
+
+    Offsets and what dropout draws by are in their place, and functions; errors are those of `_place.options`.
+    """
     words = dict(zip(_words.FORMS, call.words, strict=True))
     for name, form in _words.FORMS.items():
         if form == "Bounds" and words[name] is not None:
             words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
-    named = {name: getattr(call, name) for name in (*names, "scale", "causal", "align")} | words
+    fields = list(zip(call._fields, call, strict=True))[call.operands :]
+    named = {name: x for name, x in fields if name not in OTHERS} | words
     if call.offsets is not None:  # causal or align is a word for where they go
         named["causal" if call.causal is not None else "align"] = call.offsets
+    if named.get("whole") is not None:
+        named["whole"] = tuple(named["whole"])
+    if getattr(call, "dropout", None) is not None:
+        named["dropout"] = (call.dropout, *call.seeds.tolist())
     if getattr(call, "regions", ""):
         named["score_mod"] = _trace.Traced(functions(call), tuple(x.detach() for x in call.captures))
-    return {name: x for name, x in named.items() if x is not None} | {"dynamic": call.dynamic}
+    given = {name: x for name, x in named.items() if x is not None} | {"dynamic": call.dynamic}
+    return _place.options(call.tensors(), given)
 
 
 def offsets(causal: Any, align: Any) -> tuple[Any, str | None, str | None]:

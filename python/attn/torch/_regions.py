@@ -9,7 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attn.torch import _pieces
+from attn.torch import _context, _pieces
 from attn.trace import _capture, _trace
 from attn.trace._symbols import Symbol
 
@@ -45,7 +45,7 @@ def _assume_constant_result(function: Any) -> Any:
     return function
 
 
-def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, str, list[torch.Tensor]]:
+def traced(score_mod: Any, mask_mod: Any, scores: Shape, q: torch.Tensor) -> tuple[str, str, list[torch.Tensor]]:
     """The text of both functions, the names of what they capture, with "," between, and these tensors, in this order.
 
     Tensors are themselves in the graph, arrays as views of their memory. torch.compile traces the functions once, while
@@ -54,12 +54,15 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
     Args:
       score_mod, mask_mod: as in `attn.sdpa`.
       scores: below what the indices run, (B, Hq, Sq, Sk).
-      dtype: the type of the queries.
+      q: the queries.
 
     Raises:
-      TypeError: a captured tensor that has no gradient requires one; or a function cannot be traced.
+      TypeError: a captured tensor is of a class that no call takes, or requires a gradient and has none; or a function
+        cannot be traced.
     """
-    element = "f64" if dtype == torch.float64 else "f32"
+    if score_mod is None and mask_mod is None:
+        return "", "", []
+    element = "f64" if q.dtype == torch.float64 else "f32"
     if torch.compiler.is_compiling():
         given: list[torch.Tensor] = []
         leaves: list[Any] = []
@@ -71,7 +74,9 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
         regions, tensors, _ = _traced(score_mod, mask_mod, scores, element)
         text, names = regions.text, ",".join(regions.names)
     sums = torch.float64 if element == "f64" else torch.float32
-    return text, names, [_as_read(x, sums) for x in tensors]
+    tensors = [_as_read(x, sums) for x in tensors]
+    _context.check(**{"query": q, **dict(zip(names.split(","), tensors, strict=False))})
+    return text, names, tensors
 
 
 def _as_read(x: torch.Tensor, sums: torch.dtype) -> torch.Tensor:

@@ -159,10 +159,7 @@ def sdpa(
             raise ValueError("expected one of bias and an attn_mask of floats, found both; add them")
     causal = "top_left" if is_causal else causal
     offsets, causal, align = _record.offsets(causal, align)
-    regions, captured, captures = "", "", []
-    if score_mod is not None or mask_mod is not None:
-        regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
-        _context.check(**{"query": query, **dict(zip(captured.split(","), captures, strict=False))})
+    regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q)
     call = Call(
         q,
         k,

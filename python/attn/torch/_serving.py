@@ -49,12 +49,8 @@ class Call(NamedTuple):
     with_sums: bool = False
     words: tuple[Any, ...] = ()
 
-    of, tensors = classmethod(_record.of), _record.tensors
-
-    def options(self) -> dict[str, Any]:
-        """The keywords of `attn.paged_sdpa`, with those that say where it runs."""
-        names = ("cu_seqlens_q", "sink", "k_scale", "v_scale", "page_layout")
-        return _place.options(self.tensors(), _record.keywords(self, names))
+    of, tensors, options = classmethod(_record.of), _record.tensors, _record.options
+    operands = 5
 
 
 INPUTS = _record.schema(Call)
@@ -81,14 +77,13 @@ _operator = torch.library.custom_op(
 def _shapes(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
     call = Call.of(arguments)
     _place.check(call.tensors())
-    rows = call.q.shape[:3] if call.cu_seqlens_q is None else call.q.shape[1::-1]
-    lse = call.q.new_empty(rows, dtype=_ops._lse_type(call.q))
+    out, lse = _ops.new_results(call.q, call.v_cache)
     of_keys: tuple[int, ...] = (0,)
     if call.with_sums:
         _, *page = call.k_cache.shape[:3]
         size, heads = page if call.page_layout == "nhd" else page[::-1]
         of_keys = (call.block_table.shape[0], heads, call.block_table.shape[-1], size)
-    return call.q.new_empty((*call.q.shape[:-1], call.v_cache.shape[3])), lse, lse.new_empty(of_keys)
+    return out, lse, lse.new_empty(of_keys)
 
 
 _refuse_tangents = functools.partial(_context.refuse_forward_mode, message=_context.FORWARD_MODE_OF_SERVING)
@@ -227,12 +222,8 @@ def paged_sdpa(
     offsets, causal, align = _record.offsets(causal, align)
     given = (block_table, kv_lengths, cu_seqlens_q, offsets)
     table, lengths, sums, offsets = [_record.integers(x, q.device) for x in given]
-    regions, captured = "", ""
-    captures: list[Tensor] = []
-    if has_functions:
-        scores = _scores(q, k_cache, table, sums, page_layout)
-        regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q.dtype)
-        _context.check(**{"q": q, **dict(zip(captured.split(","), captures, strict=False))})
+    scores = _scores(q, k_cache, table, sums, page_layout) if has_functions else ()
+    regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q)
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,

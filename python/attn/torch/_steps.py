@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
-from attn.call import _append, _checks, _running, _serving
+from attn.call import _append, _checks, _pages, _running, _serving
 from attn.errors import CompileError
-from attn.kernel import _device, _kernel, _plan, _tensor
+from attn.kernel import _device, _kernel, _plan, _subclasses, _tensor
 from attn.kernel._cache import plans
-from attn.torch import _eager
+from attn.torch import _eager, _planned
 
 Tensor = torch.Tensor
 
@@ -87,8 +87,7 @@ class _OnDevice(NamedTuple):
         """The results; None where the operator has to copy or convert first."""
         key = (self, sizes)
         if key not in plans:
-            kept = [x["name"] for x in self.kernel.outputs]
-            plans.keep(key, _eager.made_on(self.device, self.kernel, tensors, tensors, kept))
+            plans.keep(key, _planned.made(self.kernel, tensors, tensors, [x["name"] for x in self.kernel.outputs]))
         step = plans[key]
         return tuple(step.run(tensors, addresses)) if step is not None and step.runs_here(addresses) else None
 
@@ -177,12 +176,11 @@ def _made_paged(
     target = device.target if isinstance(device, _device.TorchDevice) else "host"
     options |= {"target": target, "page_layout": page_layout, "dynamic": True}
     kernel, _ = _running.prepared(_serving.paged, *given, **named, **options)
-    if isinstance(device, _device.TorchDevice):
-        is_same = [x["dtype"] for x in kernel.inputs] == [str(x.dtype).removeprefix("torch.") for x in tensors]
-        return _OnDevice(kernel, device) if is_same else None
-    arrays = [_tensor.as_array("input", x) for x in tensors]
-    if [x["dtype"] for x in kernel.inputs] != [_tensor.type_name(x.dtype) for x in arrays]:
+    if [x["dtype"] for x in kernel.inputs] != [_subclasses.element_of(x.dtype) for x in tensors]:
         return None
+    if isinstance(device, _device.TorchDevice):
+        return _OnDevice(kernel, device)
+    arrays = [_tensor.as_array("input", x) for x in tensors]
     plan, copied = kernel.plan(arrays, [x["name"] for x in kernel.outputs], PAGED_SIZES)
     if copied:
         return None
@@ -253,13 +251,13 @@ def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int,
     """Addresses of the row in its page, and of the page, of each slot, and their owners; None where slots are wrong."""
     if count > FEW_TOKENS:
         try:
-            found = _checks.slots(slots, count, limit)
+            found = _pages.slots(slots, count, limit)
         except (TypeError, ValueError):
             return None
         arrays = [(found % page).astype(np.int32), (found // page).astype(np.int32)]
         return arrays[0].ctypes.data, arrays[1].ctypes.data, arrays
     numbers = slots.tolist()
-    if not _checks.are_slots(numbers, count, limit):
+    if not _pages.are_slots(numbers, count, limit):
         return None
     rows, pages = array("i", [x % page for x in numbers]), array("i", [x // page for x in numbers])
     return rows.buffer_info()[0], pages.buffer_info()[0], (rows, pages)

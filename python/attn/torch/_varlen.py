@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-import attn
-from attn.torch import _batches, _context, _ops, _place, _record
+from attn.torch import _batches, _context, _ops, _record
 from attn.torch._ops import Results
 from attn.torch.parallel import _active
 from attn.words import _signatures
@@ -35,63 +34,12 @@ class Call(NamedTuple):
     dynamic: bool = False
     words: tuple[Any, ...] = ()
 
-    of, flat, tensors, input = classmethod(_record.of), _record.flat, _record.tensors, _record.input_of
-
-    def options(self) -> dict[str, Any]:
-        """The keywords of `attn.varlen_sdpa`, with those that say where it runs."""
-        return _place.options(self.tensors(), _record.keywords(self, ("sink",)))
+    of, flat, tensors = classmethod(_record.of), _record.flat, _record.tensors
+    options, input = _record.options, _record.input_of
+    operands = 5
 
 
-INPUTS = _record.schema(Call)
-
-
-def _run(*arguments: Any) -> Results:
-    call = Call.of(arguments)
-    flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
-    return Results(*attn.varlen_sdpa(*call[:5], **call.options(), **flags))
-
-
-def _run_backward(
-    dout: Tensor,
-    out: Tensor,
-    row_max: Tensor,
-    log_sum: Tensor,
-    dlse: Tensor | None,
-    grad: str,
-    *arguments: Any,
-) -> list[Tensor]:
-    call, names = Call.of(arguments), tuple(grad.split(","))
-    saved = (out, (row_max, log_sum), dout)
-    sums, options = (call.cu_seqlens_q, call.cu_seqlens_k), call.options()
-    found = attn.varlen_sdpa_backward(*call[:3], *saved, *sums, dlse=dlse, grad=names, **options)
-    return [found[name].to(getattr(call, name).dtype) for name in names]  # of a sink attn has float32
-
-
-_operator = torch.library.custom_op(
-    "attn::varlen_sdpa",
-    _run,
-    mutates_args=(),
-    device_types=_ops.DEVICES,
-    schema=f"({INPUTS}) -> (Tensor out, Tensor lse, Tensor max, Tensor log_sum)",
-)
-_operator_backward = torch.library.custom_op(
-    "attn::varlen_sdpa_backward",
-    _run_backward,
-    mutates_args=(),
-    device_types=_ops.DEVICES,
-    schema=f"({_ops.RESULTS}, Tensor? dlse, str grad, {INPUTS}) -> Tensor[]",
-)
-
-
-@_operator.register_fake
-def _shapes(*arguments: Any) -> Results:
-    call = Call.of(arguments)
-    _place.check(call.tensors())
-    rows = [call.q.new_empty(call.q.shape[1::-1], dtype=_ops._lse_type(call.q)) for _ in Results._fields[1:]]
-    return Results(call.q.new_empty((*call.q.shape[:2], call.v.shape[2])), *rows)
-
-
-_ops.add_gradient(Call, _operator, _operator_backward)
+_operator, _operator_backward = _ops.define(Call, "varlen_sdpa")
 for _each in (_operator, _operator_backward):
     # Entries of vmap may have other lengths: each is a call of its own.
     _each.register_vmap(

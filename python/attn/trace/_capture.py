@@ -295,7 +295,7 @@ def _rebind(function: Any, done: dict[int, Any]) -> Any:
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
     scope = dict(variables)
     new = done[id(function)] = types.FunctionType(code, scope, function.__name__, None, cells or None)
-    for name in _names(code):
+    for name in names_of(code):
         if name in variables:
             scope[name] = _replace(name, variables[name], done)
     for name, cell, old in zip(code.co_freevars, cells, function.__closure__ or (), strict=True):
@@ -312,12 +312,12 @@ def _rebind(function: Any, done: dict[int, Any]) -> Any:
     return new
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    """The global names of a function and of those inside it."""
+def names_of(code: types.CodeType) -> Iterator[str]:
+    """The global names of code and of the functions inside it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield from names_of(constant)
 
 
 def _replace(name: str, value: Any, done: dict[int, Any]) -> Any:

@@ -246,8 +246,9 @@ def _operator(function: Callable[..., Symbol]) -> tuple[Callable[..., Symbol], C
     return (lambda self, other: function(self, other)), (lambda self, other: function(other, self))
 
 
-def _comparison(op: str) -> Callable[..., Symbol]:
-    return lambda self, other: compare(op, self, other)
+def comparison(op: str) -> Callable[[Any, Any], Symbol]:
+    """The function of two operands of a comparison, as "<"."""
+    return lambda a, b: compare(op, a, b)
 
 
 class Symbol:
@@ -293,8 +294,8 @@ class Symbol:
     __and__, __rand__ = _operator(lambda a, b: logical("arith.andi", a, b))
     __or__, __ror__ = _operator(lambda a, b: logical("arith.ori", a, b))
     __xor__, __rxor__ = _operator(lambda a, b: logical("arith.xori", a, b))
-    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
-    __eq__, __ne__ = map(_comparison, ("==", "!="))  # type: ignore[assignment]
+    __lt__, __le__, __gt__, __ge__ = map(comparison, ("<", "<=", ">", ">="))
+    __eq__, __ne__ = map(comparison, ("==", "!="))  # type: ignore[assignment]
     __hash__ = object.__hash__
 
     def __neg__(self) -> Symbol:

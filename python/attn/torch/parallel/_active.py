@@ -22,9 +22,9 @@ def ranks() -> int:
 
 def call(query: Any, key: Any, value: Any, options: dict[str, Any]) -> Any:
     """`attn.torch.sdpa` inside of a context."""
-    from attn.torch.parallel import _context_parallel
+    from attn.torch.parallel import _call
 
-    return _context_parallel.sdpa(query, key, value, options)
+    return _call.run(settings(), query, key, value, options, bool(options.get("return_lse")))
 
 
 def packed_call(*arguments: Any) -> Any:

@@ -6,12 +6,13 @@ once, behind all blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 
 import attn
-from attn.torch import _ops, _place, _record, _varlen
+from attn.torch import _place
 from attn.torch.parallel._layout import Mask, Piece, Segment
 from attn.torch.parallel._positions import Positions
 
@@ -32,6 +33,21 @@ class State(NamedTuple):
 
 
 States = TypeVar("States", State, list[Tensor])
+
+
+class Rows(NamedTuple):
+    """What a backward reads of rows: q, the state of the whole row, and the cotangents of out and lse."""
+
+    q: Tensor
+    state: State
+    dout: Tensor
+    dlse: Tensor | None
+
+    def map(self, of: Callable[[Tensor], Tensor]) -> Rows:
+        """A function of each tensor."""
+        return Rows(
+            of(self.q), State(*map(of, self.state)), of(self.dout), None if self.dlse is None else of(self.dlse)
+        )
 
 
 class Kernels(NamedTuple):
@@ -80,18 +96,9 @@ class Kernels(NamedTuple):
         return state
 
     def backward(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        saved: State,
-        dout: Tensor,
-        dlse: Tensor | None,
-        qs: Segment,
-        ks: Segment,
-        into: list[Tensor] | None = None,
+        self, rows: Rows, k: Tensor, v: Tensor, qs: Segment, ks: Segment, into: list[Tensor] | None = None
     ) -> list[Tensor] | None:
-        """dq, dk, dv and, where this block has it, dsink; by the state of the whole row.
+        """dq, dk, dv and, where this block has it, dsink.
 
         The first three are those of `into`, contiguous, with what is added to them. None where the mask removes all.
         """
@@ -99,96 +106,75 @@ class Kernels(NamedTuple):
         if not pieces:
             return None
         sink = self.sink if _holds(ks, qs) else None
-        kind = accumulation_type(q)
+        q, kind = rows.q, accumulation_type(rows.q)
         results = into or [torch.zeros(x.shape, dtype=kind, device=q.device) for x in (q, k, v)]
         results = results[:3]
         if sink is not None:
             results.append(torch.zeros_like(sink, dtype=kind))
         for piece in pieces:
-            rows = [x[:, :, piece.rows] for x in (dout, saved.out, saved.max, saved.log_sum)]
-            cotangent = None if dlse is None else dlse[:, :, piece.rows]
+            part = rows.map(lambda x, at=piece.rows: x[:, :, at])
             is_whole = piece.rows == slice(0, qs[1]) and piece.keys == slice(0, ks[1]) and piece.sums is None
-            if into is not None and is_whole and q.device.type == "cpu":
-                found = self._run_backward(piece, rows, cotangent, q, k, v, sink, dict(zip("qkv", into, strict=True)))
-                for to, x in zip(results[3:], found[3:], strict=True):
-                    to.add_(x)
-                continue
-            found = self._run_backward(piece, rows, cotangent, q[:, :, piece.rows], k, v, sink)
+            is_added = into is not None and is_whole and q.device.type == "cpu"
+            found = self._run_backward(piece, part, k, v, sink, into if is_added else None)
             for n, (to, x) in enumerate(zip(results, found, strict=True)):
-                (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
+                if n > 2 or not is_added:
+                    (to if n > 2 else to[:, :, piece.rows if n == 0 else piece.keys]).add_(x)
         return results
 
-    def _call(self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> Any:
-        words = {"softcap": self.softcap}
-        is_causal = self.mask.is_causal
-        is_masked = piece.is_masked and self.positions is None
-        if is_masked:
-            window = (self.mask.left, self.mask.right)
-            words["window"] = None if window == (None, None) else window  # type: ignore[assignment]
-        flat = _record.flat_words(words)
-        k, v = k[:, :, piece.keys], v[:, :, piece.keys]
+    def _call(self, piece: Piece, *tensors: Tensor, sink: Tensor | None) -> tuple[list[Tensor], dict[str, Any]]:
+        """What attn's function takes of q, k and v, dense or packed, and keywords that run it where these are."""
+        q, k, v = tensors[0], *(x[:, :, piece.keys] for x in tensors[1:])
+        mask, is_packed = self.mask, piece.sums is not None
+        window = None if mask.left is mask.right is None else (mask.left, mask.right)
+        given: dict[str, Any] = {"sink": sink, "scale": self.scale, "softcap": self.softcap}
         if piece.sums is not None:
-            sums = [torch.tensor(x, dtype=torch.int32, device=q.device) for x in piece.sums]
-            causal = "bottom_right" if is_causal else None
-            packed = [_packed(x) for x in (q, k, v)]
-            return _varlen.Call(*packed, *sums, sink, None, self.scale, causal, None, True, flat)
-        options: dict[str, Any] = {"sink": sink, "scale": self.scale, "words": flat}
-        if is_masked:
-            offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
-            options["offsets"] = offset.expand(q.shape[0]).contiguous()
-            options["causal" if is_causal else "align"] = "top_left"
-        return _ops.Call(q.contiguous(), k.contiguous(), v.contiguous(), [], dynamic=self.dynamic, **options)
-
-    def _options(self, call: Any, piece: Piece) -> dict[str, Any]:
-        """The keywords of `attn.sdpa` of a dense call."""
-        options = _place.options(call.tensors(), call.options())
-        if self.positions is None:
-            return options
-        window = (self.mask.left, self.mask.right)
-        causal = "top_left" if self.mask.is_causal else None
-        return options | self.positions.options(piece, call.q, causal, None if window == (None, None) else window)
+            given["causal"] = "bottom_right" if mask.is_causal else None
+            operands = [
+                *map(_packed, (q, k, v)),
+                *(torch.tensor(x, dtype=torch.int32, device=q.device) for x in piece.sums),
+            ]
+        else:
+            operands = [x.contiguous() for x in (q, k, v)]
+        if piece.is_masked and self.positions is None:
+            given["window"] = window
+            if not is_packed:
+                offset = torch.as_tensor(piece.offset, dtype=torch.int32, device=q.device)
+                given["causal" if mask.is_causal else "align"] = offset.expand(q.shape[0]).contiguous()
+        named = dict(zip(("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k"), operands, strict=False))
+        named |= {} if sink is None else {"sink": sink}
+        options = _place.options(named, {name: x for name, x in given.items() if x is not None})
+        options["dynamic"] = True if is_packed else self.dynamic
+        if self.positions is not None:
+            options |= self.positions.options(piece, q, "top_left" if mask.is_causal else None, window)
+        return operands, options
 
     def _run(
         self, piece: Piece, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None, into: State | None = None
     ) -> State:
-        call = self._call(piece, q, k, v, sink)
+        operands, options = self._call(piece, q, k, v, sink=sink)
         if into is not None:
-            options = self._options(call, piece)
-            attn.sdpa(call.q, call.k, call.v, **options, into=(into.out, (into.max, into.log_sum)))
+            attn.sdpa(*operands, **options, into=(into.out, (into.max, into.log_sum)))
             return into
-        flags: dict[str, Any] = {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
-        if piece.sums is not None:
-            out, row_max, log_sum = attn.varlen_sdpa(*call[:5], **call.options(), **flags)
-            return State(_unpacked(out), row_max[None], log_sum[None])
-        options = self._options(call, piece)
-        return State(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
+        options |= {"return_max": True, "return_log_sum": True, "out_dtype": accumulation_type(q)}
+        if piece.sums is None:
+            return State(*attn.sdpa(*operands, **options))
+        out, row_max, log_sum = attn.varlen_sdpa(*operands, **options)
+        return State(_unpacked(out), row_max[None], log_sum[None])
 
     def _run_backward(
-        self,
-        piece: Piece,
-        rows: list[Tensor],
-        dlse: Tensor | None,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        sink: Any,
-        into: dict[str, Tensor] | None = None,
+        self, piece: Piece, rows: Rows, k: Tensor, v: Tensor, sink: Tensor | None, into: list[Tensor] | None = None
     ) -> list[Tensor]:
-        call = self._call(piece, q, k, v, sink)
-        kind = accumulation_type(q)
+        operands, options = self._call(piece, rows.q, k, v, sink=sink)
+        kind, is_packed = accumulation_type(rows.q), piece.sums is not None
         names = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
-        dout, out, row_max, log_sum = (x.to(kind) for x in rows)
-        if piece.sums is not None:
-            saved = (_packed(out), (row_max[0].contiguous(), log_sum[0].contiguous()), _packed(dout))
-            dlse = None if dlse is None else dlse[0].contiguous()
-            options = call.options() | {"dlse": dlse, "grad": names, "out_dtype": kind}
-            found = attn.varlen_sdpa_backward(*call[:3], *saved, *call[3:5], **options)
-            return [_unpacked(found[x]) if x in "qkv" else found[x] for x in names]
-        out, row_max, log_sum, dout = (x.contiguous() for x in (out, row_max, log_sum, dout))
-        options = self._options(call, piece)
-        options |= {"dlse": None if dlse is None else dlse.contiguous(), "grad": names, "out_dtype": kind}
-        found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, into=into, **options)
-        return [found[x] for x in names]
+        dout, out, *terms = (x.to(kind) for x in (rows.dout, *rows.state))
+        terms = [x if x is None else (x[0] if is_packed else x).contiguous() for x in (*terms, rows.dlse)]
+        dout, out = (_packed(x) if is_packed else x.contiguous() for x in (dout, out))
+        options |= {"dlse": terms.pop(), "grad": names, "out_dtype": kind}
+        options["into"] = None if into is None else dict(zip("qkv", into, strict=True))
+        function = attn.varlen_sdpa_backward if is_packed else attn.sdpa_backward
+        found = function(*operands[:3], out, tuple(terms), dout, *operands[3:], **options)
+        return [_unpacked(found[x]) if is_packed and x in "qkv" else found[x] for x in names]
 
 
 def accumulation_type(q: Tensor) -> torch.dtype:

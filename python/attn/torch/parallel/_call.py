@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 from attn.call import _checks
-from attn.torch import _context
+from attn.torch import _broadcast, _context
 from attn.torch.parallel import _blocks, _keys, _layout, _ordered, _positions, _ulysses
 from attn.torch.parallel._group import Group
 from attn.torch.parallel._layout import Layout, Mask
@@ -175,7 +175,7 @@ def _run(
     assert plan is not None
     with torch.autocast(query.device.type, enabled=False):
         if plan.method == "ulysses":
-            out, lse = _ulysses.sdpa(group, plan.layout, lambda *x: _whole_rows(plan, *x), query, key, value, sink)
+            out, lse = _ulysses.sdpa(plan, query, key, value, sink)
         else:
             positions = _positions.positions_of(group, plan.layout, options, query.device)
             out, lse = _Sharded.apply(plan, positions, query, key, value, sink)
@@ -205,11 +205,7 @@ def _plan(group: Group, chosen: Settings, q: Tensor, k: Tensor, v: Tensor, optio
             f"expected the same rows of query, key and value on a rank, found shapes {tuple(q.shape)}, "
             f"{tuple(k.shape)}, {tuple(v.shape)}; attention to other sequences, caches and padding have no shards"
         )
-    if q.shape[1] != k.shape[1] and not options.get("enable_gqa"):
-        raise ValueError(
-            f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
-            "heads of queries that share one of keys"
-        )
+    _broadcast.check_heads(q.shape[1], k.shape[1], bool(options.get("enable_gqa")))
     for name, given in options.items():
         if name not in TAKEN and given is not None and (given is not False or name == "dynamic"):
             advice = ADVICE.get(name, "leave it out, or write attention on one rank")
@@ -289,37 +285,12 @@ class _Sharded(torch.autograd.Function):
         q, k, v, sink, *saved = ctx.saved_tensors
         state = _blocks.State(*saved)
         dout, dlse = grads
-        dout = torch.zeros_like(state.out) if dout is None else dout
+        rows = _blocks.Rows(q, state, torch.zeros_like(state.out) if dout is None else dout, dlse)
         mine, stream = plan.layout.segments[plan.group.rank], plan.stream(k, v)
         kernels = plan.kernels(sink, ctx.positions)
         if plan.ordered:
-            found = _ordered.backward(plan.group, plan.layout, stream, kernels, q, state, dout, dlse, plan.ordered)
+            found = _ordered.backward(plan.group, plan.layout, stream, kernels, rows, plan.ordered)
         else:
-            found = _keys.backward(stream, kernels, mine, q, state, dout, dlse)
+            found = _keys.backward(stream, kernels, mine, rows)
         found = [x.to(of.dtype) for x, of in zip(found, (q, k, v, sink), strict=False)]
         return None, None, *found, *([None] if sink is None else [])
-
-
-def _whole_rows(plan: _Plan, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
-    """out and lse of whole rows of this rank's heads."""
-    from attn.torch import _ops, _record, _varlen
-
-    mask = plan.mask
-    window = None if mask.left is mask.right is None else (mask.left, mask.right)
-    flat = _record.flat_words(
-        {"window": window, "softcap": plan.softcap, "chunk": plan.chunk, "prefix": mask.prefix or None}
-    )
-    causal = "top_left" if mask.is_causal else None
-    align = "top_left" if (window is not None or plan.chunk) and not mask.is_causal else None
-    if mask.starts is None:
-        # As what eager calls run; history would choose the kernel otherwise.
-        call = _ops.Call(
-            q, k, v, [], sink=sink, scale=plan.scale, causal=causal, align=align, dynamic=False, words=flat
-        )
-        results = _ops.sdpa(*call.flat())
-        return results[0], results[1]
-    sums = torch.tensor(mask.starts, dtype=torch.int32, device=q.device)
-    q, k, v = (x[0].transpose(0, 1).contiguous() for x in (q, k, v))
-    packed = _varlen.Call(q, k, v, sums, sums, sink, None, plan.scale, causal, align, True, flat)
-    results = _varlen._operator(*packed.flat())
-    return results[0].transpose(0, 1)[None], results[1][None]

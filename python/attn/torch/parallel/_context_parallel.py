@@ -121,11 +121,6 @@ def _are_packed_positions(x: Tensor) -> bool:
     return bool((starts | rises).all() and (rows[:, 0] == 0).all() and starts.any() and rises.any())
 
 
-def sdpa(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any]) -> Any:
-    """`attn.torch.sdpa` inside of the context, with its other arguments."""
-    return _call.run(_active.settings(), query, key, value, options, bool(options.get("return_lse")))
-
-
 def varlen_sdpa(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Any, cu_seqlens_k: Any, options: dict[str, Any]) -> Any:
     """`attn.torch.varlen_sdpa` inside of the context: prefix sums are of the whole, the same for queries and keys.
 

@@ -90,39 +90,24 @@ def forward(keys: Ring | Gathered, kernels: _blocks.Kernels, mine: tuple[Segment
 
 
 def backward(
-    keys: Ring | Gathered,
-    kernels: _blocks.Kernels,
-    mine: tuple[Segment, ...],
-    q: Tensor,
-    saved: _blocks.State,
-    dout: Tensor,
-    dlse: Tensor | None,
+    keys: Ring | Gathered, kernels: _blocks.Kernels, mine: tuple[Segment, ...], given: _blocks.Rows
 ) -> list[Tensor]:
     """dq, dk, dv of the rank's rows and keys, and dsink, by its rows, where there is a sink."""
-    rows = rows_of(mine, q, saved, dout, dlse)
-    kind = _blocks.accumulation_type(q)
-    dq = [torch.zeros(x[0].shape, dtype=kind, device=q.device) for x in rows]
+    sizes = [n for _, n in mine]
+    rows = [given.map(lambda x, i=i: x.split(sizes, dim=2)[i].contiguous()) for i in range(len(mine))]
+    kind = _blocks.accumulation_type(given.q)
+    dq = [torch.zeros(x.q.shape, dtype=kind, device=x.q.device) for x in rows]
     dsink: list[Tensor] | None = None
     for theirs, k, v in keys:
         ks, vs = _blocks.cut(k, theirs), _blocks.cut(v, theirs)
         sums = [[torch.zeros(x.shape, dtype=kind, device=x.device) for x in parts] for parts in (ks, vs)]
         for i, segment in enumerate(mine):
             for j, columns in enumerate(theirs):
-                query, state, *cotangents = rows[i]
                 into = [dq[i], sums[0][j], sums[1][j]]
-                found = kernels.backward(query, ks[j], vs[j], state, *cotangents, segment, columns, into)
+                found = kernels.backward(rows[i], ks[j], vs[j], segment, columns, into)
                 dsink = _blocks.add(dsink, None if found is None else found[3:] or None)
         keys.add([x[0] if len(x) == 1 else torch.cat(x, 2) for x in sums])
     return [torch.cat(dq, 2), *keys.gradients(), *(dsink or [])]
-
-
-def rows_of(
-    mine: tuple[Segment, ...], q: Tensor, saved: _blocks.State, dout: Tensor, dlse: Tensor | None
-) -> list[tuple[Tensor, _blocks.State, Tensor, Tensor | None]]:
-    """What a backward reads of each segment of rows."""
-    parts = [_blocks.cut(x, mine) for x in (q, *saved, dout)]
-    cotangents = [None] * len(mine) if dlse is None else _blocks.cut(dlse, mine)
-    return [(a, _blocks.State(o, m, s), d, c) for a, o, m, s, d, c in zip(*parts, cotangents, strict=True)]
 
 
 def _joined(states: list[_blocks.State | None]) -> _blocks.State:

@@ -74,19 +74,11 @@ def forward(
 
 
 def backward(
-    group: Group,
-    layout: Layout,
-    stream: Any,
-    kernels: _blocks.Kernels,
-    q: Tensor,
-    saved: _blocks.State,
-    dout: Tensor,
-    dlse: Tensor | None,
-    blocks: int,
+    group: Group, layout: Layout, stream: Any, kernels: _blocks.Kernels, rows: _blocks.Rows, blocks: int
 ) -> list[Tensor]:
     """dq, dk, dv of the rank's rows and keys; with a sink dsink, of all rows on the first rank and 0 on others."""
     mine = layout.segments[group.rank]
-    calls = _pairs.Calls(kernels, mine, q, saved, dout, dlse)
+    calls = _pairs.Calls(kernels, mine, rows.q, rows)
     dq = Tree(blocks, functools.partial(_pairs.joined, _blocks.add))
     partial: dict[int, Tree] = {}  # by the block of keys: what these rows add, joined as far as the tree goes
     dsinks: dict[int, Tensor] = {}
@@ -103,7 +95,7 @@ def backward(
                 tree.add(segment[0] // segment[1], found)
             if dsink is not None:
                 dsinks[column] = dsink
-    home = _sent_home(group, layout, kernels, partial, shapes, q, blocks)
+    home = _sent_home(group, layout, kernels, partial, shapes, rows.q, blocks)
     return [*_pairs.rows_of(dq.result()), *home, *_dsink(group, layout, dsinks, blocks)]
 
 

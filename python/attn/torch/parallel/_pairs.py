@@ -25,23 +25,19 @@ class Calls:
 
     Args:
       segments: of these rows.
-      q, saved, dout, dlse: of these rows; all but q for a backward pass.
+      q: of these rows.
+      rows: the same with all that a backward pass reads.
     """
 
     def __init__(
-        self,
-        kernels: _blocks.Kernels,
-        segments: Sequence[Segment],
-        q: Tensor,
-        saved: _blocks.State | None = None,
-        dout: Tensor | None = None,
-        dlse: Tensor | None = None,
+        self, kernels: _blocks.Kernels, segments: Sequence[Segment], q: Tensor, rows: _blocks.Rows | None = None
     ) -> None:
         self._kernels, self._segments = kernels, segments
         self._q = self._by_block(q)
-        kind = _blocks.accumulation_type(q)
-        self._rows = [self._by_block(x.to(kind)) for x in (dout, *(saved or ())) if x is not None]
-        self._dlse = None if dlse is None else self._by_block(dlse)
+        if rows is not None:
+            kind = _blocks.accumulation_type(q)
+            state = _blocks.State(*(x.to(kind) for x in rows.state))
+            self._rows = rows._replace(state=state, dout=rows.dout.to(kind)).map(self._by_block)
 
     def forward(self, k: Tensor, v: Tensor, columns: Segment) -> list[Part]:
         """The states of the rows on this block of keys, without those that the mask leaves out."""
@@ -64,16 +60,12 @@ class Calls:
         for first, last, piece in self._runs(columns):
             sink, count = self._sink(first, columns), last - first
             if piece is None:
-                dout, *saved = (x[first] for x in self._rows)
-                dlse = None if self._dlse is None else self._dlse[first]
-                given = (self._q[first], k, v, _blocks.State(*saved), dout, dlse, self._segments[first], columns)
-                one = self._kernels.backward(*given)
+                rows = self._rows.map(lambda x, n=first: x[n])
+                one = self._kernels.backward(rows, k, v, self._segments[first], columns)
                 found = None if one is None else [*(x[None] for x in one[:3]), *one[3:]]
             else:
-                rows = [x[first:last].flatten(0, 1) for x in self._rows]
-                dlse = None if self._dlse is None else self._dlse[first:last].flatten(0, 1)
-                call = (self._q[first:last].flatten(0, 1), *(_repeated(x, count) for x in (k, v)))
-                found = self._kernels._run_backward(piece, rows, dlse, *call, sink)
+                rows = self._rows.map(lambda x, a=first, b=last: x[a:b].flatten(0, 1))
+                found = self._kernels._run_backward(piece, rows, *(_repeated(x, count) for x in (k, v)), sink)
                 found = [*(x.unflatten(0, (count, -1)) for x in found[:3]), *found[3:]]
             if found is None:
                 continue

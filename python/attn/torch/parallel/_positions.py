@@ -70,7 +70,7 @@ def check(method: str, q: Tensor, k: Tensor, options: dict[str, Any], starts: An
         )
     if any(name in FUNCTIONS for name in given):
         scores = (*q.shape[:3], k.shape[2])
-        _, names, tensors = _regions.traced(options.get("score_mod"), options.get("mask_mod"), scores, q.dtype)
+        _, names, tensors = _regions.traced(options.get("score_mod"), options.get("mask_mod"), scores, q)
         for name, x in zip(names.split(","), tensors, strict=False):
             if x.requires_grad:
                 raise TypeError(

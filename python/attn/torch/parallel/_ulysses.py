@@ -30,18 +30,41 @@ def heads_of(hq: int, hkv: int, ranks: int) -> tuple[list[slice], list[slice]]:
     return queries, [slice(x.start // group, (x.stop - 1) // group + 1) for x in queries]
 
 
-def sdpa(
-    group: Group, layout: Layout, local: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """out and lse of the rank's rows.
-
-    Args:
-      local: the attention of whole rows: of q, k, v and sink, out and lse.
-    """
+def sdpa(plan: Any, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
+    """out and lse of the rank's rows by a plan of `_call`."""
+    group, layout = plan.group, plan.layout
     queries, keys = heads_of(q.shape[1], k.shape[1], group.size)
-    q, k, v = (_ToHeads.apply(group, layout, of, x) for of, x in ((queries, q), (keys, k), (keys, v)))
-    out, lse = local(q, k, v, None if sink is None else sink[queries[group.rank]])
-    return _ToRows.apply(group, layout, queries, out), _ToRows.apply(group, layout, queries, lse)
+    q, k, v = (
+        _Moved.apply(to_heads, to_rows, (group, layout, of), x) for of, x in ((queries, q), (keys, k), (keys, v))
+    )
+    found = _whole_rows(plan, q, k, v, None if sink is None else sink[queries[group.rank]])
+    out, lse = (_Moved.apply(to_rows, to_heads, (group, layout, queries), x) for x in found)
+    return out, lse
+
+
+def _whole_rows(plan: Any, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None) -> tuple[Tensor, Tensor]:
+    """out and lse of whole rows of this rank's heads."""
+    from attn.torch import _ops, _record, _varlen
+
+    mask = plan.mask
+    window = None if mask.left is mask.right is None else (mask.left, mask.right)
+    flat = _record.flat_words(
+        {"window": window, "softcap": plan.softcap, "chunk": plan.chunk, "prefix": mask.prefix or None}
+    )
+    causal = "top_left" if mask.is_causal else None
+    align = "top_left" if (window is not None or plan.chunk) and not mask.is_causal else None
+    if mask.starts is None:
+        # As what eager calls run; history would choose the kernel otherwise.
+        call = _ops.Call(
+            q, k, v, [], sink=sink, scale=plan.scale, causal=causal, align=align, dynamic=False, words=flat
+        )
+        results = _ops.sdpa(*call.flat())
+        return results[0], results[1]
+    sums = torch.tensor(mask.starts, dtype=torch.int32, device=q.device)
+    q, k, v = (x[0].transpose(0, 1).contiguous() for x in (q, k, v))
+    packed = _varlen.Call(q, k, v, sums, sums, sink, None, plan.scale, causal, align, True, flat)
+    results = _varlen._operator(*packed.flat())
+    return results[0].transpose(0, 1)[None], results[1][None]
 
 
 def to_heads(group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
@@ -61,24 +84,14 @@ def to_rows(group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
     return found
 
 
-class _ToHeads(torch.autograd.Function):
+class _Moved(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
-        ctx.given = (group, layout, of)
-        return to_heads(group, layout, of, x)
+    def forward(ctx: Any, move: Callable[..., Tensor], back: Callable[..., Tensor], where: Any, x: Tensor) -> Tensor:
+        ctx.given = (back, where)
+        return move(*where, x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        kind = _blocks.accumulation_type(grads[0])
-        return None, None, None, to_rows(*ctx.given, grads[0].to(kind)).to(grads[0].dtype)
-
-
-class _ToRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, group: Group, layout: Layout, of: list[slice], x: Tensor) -> Tensor:
-        ctx.given = (group, layout, of)
-        return to_rows(group, layout, of, x)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        return None, None, None, to_heads(*ctx.given, grads[0].contiguous())
+        back, where = ctx.given
+        kind = _blocks.accumulation_type(grads[0]) if back is to_rows else grads[0].dtype  # what it sums
+        return None, None, None, back(*where, grads[0].contiguous().to(kind)).to(grads[0].dtype)

@@ -1,0 +1,103 @@
+"""Checks of where rows lie: prefix sums of packed sequences, pages, slots and positions of caches.
+
+As those of `attn.call._checks`, for `attn.reference` too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn.call import _checks
+
+PAGE_LAYOUTS = ("nhd", "hnd")
+
+
+def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
+    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
+    array = _checks.integer_array(name, value)
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"expected {name} of shape (batch + 1,) with a batch of at least 1, found {array.shape}")
+    array = array.astype(np.int64)
+    if not is_known:
+        return array
+    if (np.diff(array) < 0).any():
+        raise ValueError(f"expected {name} never to decrease, found {array.tolist()}")
+    if array[0] != 0 or array[-1] != total:
+        raise ValueError(f"expected {name} to go from 0 to the {total} packed rows, found {array[0]} to {array[-1]}")
+    return array
+
+
+def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
+    """Places [total] of rows in a paged cache, each below the limit and there once."""
+    array = _checks.integers("slots", value, count)
+    outside = np.flatnonzero((array < 0) | (array >= limit))
+    if outside.size:
+        raise ValueError(f"expected slots in 0 to {limit - 1}, found {array[outside[0]]} of token {outside[0]}")
+    order = np.argsort(array, kind="stable")
+    same = np.flatnonzero(np.diff(array[order]) == 0)
+    if same.size:
+        first, second = order[same[0]], order[same[0] + 1]
+        raise ValueError(f"expected each slot once, found {array[first]} of tokens {first} and {second}")
+    return array
+
+
+def are_slots(values: list[int], count: int, limit: int) -> bool:
+    """Whether `slots` takes these integers; of a few in less time."""
+    return len(values) == count == len(set(values)) and (count == 0 or (min(values) >= 0 and max(values) < limit))
+
+
+def page_layout(value: Any) -> str:
+    """A layout of a paged cache: "nhd" for [pages, page, Hkv, D], "hnd" for [pages, Hkv, page, D]."""
+    if value not in PAGE_LAYOUTS:
+        raise ValueError(f'expected page_layout to be "nhd" or "hnd", found {value!r}')
+    return str(value)
+
+
+def block_table_form(value: Any, batch: int) -> npt.NDArray[Any]:
+    """Integers [B, max_pages], whatever they are."""
+    table = _checks.integer_array("block_table", value)
+    if table.ndim != 2 or table.shape[0] != batch:
+        hint = ""
+        if table.ndim == 1:
+            rows = "block_table[None]" if batch == 1 else f"block_table.reshape({batch}, -1)"
+            is_whole = batch > 0 and table.size % batch == 0
+            hint = f"; write {rows}" if is_whole else "; write a row of pages for each sequence, padded at its end"
+        raise ValueError(f"expected block_table of shape ({batch}, max pages), [B, pages], found {table.shape}{hint}")
+    return table
+
+
+def block_table(
+    value: Any, lengths: npt.NDArray[np.int64], page: int, pages: int, first: Any = 0
+) -> npt.NDArray[np.int64]:
+    """A block table [B, max_pages]: where each page of each sequence lies.
+
+    Entries for rows `first` … `lengths` must be in range; others may be anything, they are never read.
+    """
+    table = block_table_form(value, lengths.size)
+    limit = table.shape[1] * page
+    if (lengths > limit).any():
+        raise ValueError(
+            f"expected lengths of at most {limit}, {table.shape[1]} pages of {page}, found {lengths.tolist()}; "
+            "write a block_table with more columns"
+        )
+    starts = np.arange(table.shape[1]) * page
+    first = np.broadcast_to(first, lengths.shape)
+    is_used = (starts < lengths[:, None]) & (starts + page > first[:, None]) & (first < lengths)[:, None]
+    bad = np.argwhere(is_used & ((table < 0) | (table >= pages)))
+    if bad.size:
+        b, m = map(int, bad[0])
+        raise ValueError(f"expected block_table in 0 to {pages - 1}, found {int(table[b, m])} at [{b}, {m}]")
+    return table.astype(np.int64)
+
+
+def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int64]:
+    """Where rows are appended, [B]: `count` rows fit from each position on in `length`."""
+    array = _checks.integers("positions", value, b)
+    if ((array < 0) | (array > length - count)).any():
+        raise ValueError(
+            f"expected positions in 0 to {length - count}, as {count} rows go in {length}, found {array.tolist()}"
+        )
+    return array
