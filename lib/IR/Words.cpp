@@ -23,7 +23,7 @@ using namespace attn;
 #define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
   template <typename Op>                                                                                               \
   concept has_attribute_##NAME = requires(typename Op::Properties attributes) { attributes.NAME; };                    \
-  static_assert(has_attribute_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the attribute " #NAME);            \
+  static_assert(has_attribute_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the attribute " #NAME);           \
   static_assert(has_attribute_##NAME<SdpaBackwardOp>,                                                                  \
                 "Words.def: expected attn.sdpa_backward to have the attribute " #NAME);
 #define ATTN_OPERAND(NAME, ...)                                                                                        \

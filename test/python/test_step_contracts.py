@@ -1,4 +1,4 @@
-"""One op of a kernel dropped, doubled or moved at phase `steps`: attn-verify-phase refuses it, or the emulator finds it.
+"""One op of a kernel dropped, doubled or moved at phase `steps`: refused by attn-verify-phase or found by the emulator.
 
 The changes are of the protocol between the roles of a kernel: copies, waits, releases, turns, orders, barriers and the
 products that they guard.
@@ -104,12 +104,12 @@ def change(lines, kernel, pattern, what, other=None):
         return lines[:at] + lines[at + 1 :]
     if what == "double":
         twice = re.sub(r"^(\s*)%\w+( =|:)", r"\1%twice\2", lines[at])
-        return lines[: at + 1] + [twice] + lines[at + 1 :]
+        return [*lines[: at + 1], twice, *lines[at + 1 :]]
     rest = lines[:at] + lines[at + 1 :]
     indent = len(lines[at]) - len(lines[at].lstrip())
     inside = [i for i, x in enumerate(rest) if re.search(other, x) and len(x) - len(x.lstrip()) == indent]
     place = max(i for i in inside if i < at) if what == "above" else min(i for i in inside if i >= at) + 1
-    return rest[:place] + [lines[at]] + rest[place:]
+    return [*rest[:place], lines[at], *rest[place:]]
 
 
 def emulate(tmp_path, kernel, problem, options, text):
