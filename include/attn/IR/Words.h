@@ -17,6 +17,9 @@ llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir
 /// The word that an operand of such an op is; null where it is none.
 const WordInfo *findWord(mlir::OpOperand &operand);
 
+/// The value of a word that is an attribute as one; null where the word is not there, or an operand.
+mlir::Attribute getWordAttribute(mlir::MLIRContext *context, const WordValue &value);
+
 /// The words of a sdpa or sdpa_backward under their names: its attributes as they are, but those of the dialect as
 /// text, which stock tools can read; units for its operands.
 mlir::DictionaryAttr noteWords(mlir::Operation *op);
