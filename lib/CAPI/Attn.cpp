@@ -53,7 +53,10 @@ Expected<std::unique_ptr<MemoryBuffer>> attn::openSource(attn_source_kind kind, 
   Expected<Problem> problem = parseProblem(text);
   if (!problem)
     return problem.takeError();
-  return MemoryBuffer::getMemBufferCopy(problemToMLIR(*problem), "problem");
+  Expected<std::string> ir = problemToMLIR(*problem);
+  if (!ir)
+    return ir.takeError();
+  return MemoryBuffer::getMemBufferCopy(*ir, "problem");
 }
 
 static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kind, StringRef text,

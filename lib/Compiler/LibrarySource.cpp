@@ -81,7 +81,8 @@ BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
   BundleSource source;
   source.problem = printProblemLine(problem);
   source.name = "problem '" + source.problem + "'";
-  source.text = problemToMLIR(problem, makeKernelName(library, source.problem));
+  // A line of a file has no regions, the only part of a problem that may be no MLIR.
+  source.text = cantFail(problemToMLIR(problem, makeKernelName(library, source.problem)));
   std::tie(source.features, source.line) = getFeatures(problem);
   Problem forward = problem;
   forward.outputs.max = forward.outputs.logSum = true;

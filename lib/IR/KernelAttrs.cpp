@@ -208,8 +208,8 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!entries || !llvm::all_of(entries, [](NamedAttribute entry) { return readWord(entry).has_value(); }))
       return op->emitError("expected ")
              << kConventionsAttr << " to hold attributes of attn.sdpa under their names, those of the dialect as "
-             << "strings (\"" << printWordAttribute(Alignment::TopLeft) << "\"), and units for its operands, found "
-             << value;
+             << "strings (\"" << getWordAttribute(op->getContext(), Alignment::TopLeft)
+             << "\"), and units for its operands, found " << value;
   } else if (attribute.getName() == kCudaEntryAttr) {
     if (!isa<UnitAttr>(value))
       return op->emitError("expected ") << kCudaEntryAttr << " to be a unit, found " << value;

@@ -107,6 +107,27 @@ LogicalResult attn::checkWordsKept(Operation *op, StringRef into, ArrayRef<Word>
 }
 
 //===----------------------------------------------------------------------===//
+// Values of attributes
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct AttributeMaker {
+  MLIRContext *context;
+  Attribute operator()(Alignment alignment) const {
+    return CausalAlignmentAttr::get(context, *symbolizeCausalAlignment(printAlignment(alignment)));
+  }
+  Attribute operator()(const KeyBounds &bounds) const { return WindowAttr::get(context, bounds.left, bounds.right); }
+  Attribute operator()(int64_t number) const { return Builder(context).getI64IntegerAttr(number); }
+  Attribute operator()(double real) const { return Builder(context).getF64FloatAttr(real); }
+  template <typename Other> Attribute operator()(const Other &) const { return {}; }
+};
+} // namespace
+
+Attribute attn::getWordAttribute(MLIRContext *context, const WordValue &value) {
+  return std::visit(AttributeMaker{context}, value);
+}
+
+//===----------------------------------------------------------------------===//
 // Notes on a function
 //===----------------------------------------------------------------------===//
 

@@ -11,91 +11,83 @@
 #include "ProblemIR.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
+using namespace mlir;
 using namespace attn;
-using llvm::formatv;
-using llvm::SmallVector;
-using llvm::StringRef;
 
 /// A tensor of ones.
-TypedValue IRPrinter::addFilled(StringRef name, llvm::ArrayRef<Dim> dims, StringRef type) {
-  TypedValue ones = tensor(name, dims, type), init = addEmpty(name, ones);
-  line(formatv("%{0}.one = arith.constant 1{1} : {2}", name, StringRef(type).starts_with("i") ? "" : ".0", type));
-  line(formatv("%{0} = linalg.fill ins(%{0}.one : {1}) outs({2}) -> {3}", name, type,
-               "%" + init.name + " : " + init.type, ones.type));
-  return ones;
+Tensor ProblemBuilder::addFilled(const Dims &dims, Type element) {
+  Tensor init = addEmpty(dims, element);
+  Value unit = make<arith::ConstantOp>(cast<TypedAttr>(getOneAttr(element)));
+  return {make<linalg::FillOp>(unit, init.value), dims};
 }
 
 /// The result's destination with a column: (batch, head, key, 1), of packed keys (key, head, 1).
-TypedValue IRPrinter::addKeySumsInit() {
+Tensor ProblemBuilder::addKeySumsInit() {
   if (problem.layout == Problem::Layout::Varlen && !problem.paged)
-    return addEmpty("rows.sums", tensor("rows.sums", {sk, hkv, {}}, wide));
-  TypedValue init = addEmpty("key_sums", results.back());
-  if (problem.paged) {
-    TypedValue keys = tensor("rows.keys", {b, hkv, sk}, wide);
-    line(formatv("%{0} = tensor.collapse_shape %{1} [[0], [1], [2, 3]] : {2} into {3}", keys.name, init.name, init.type,
-                 keys.type));
-    init = keys;
-  }
-  return addSplit("rows.init", init, {b, hkv, sk, {}});
+    return addEmpty({sk, hkv, {}}, wide);
+  Tensor init = addEmpty(results.back().dims, results.back().element);
+  if (problem.paged)
+    init.value = addCollapsed(init.value, {b, hkv, sk}, 2);
+  return addSplit(init, {b, hkv, sk, {}});
 }
 
 /// The result from sums with a column.
-void IRPrinter::addKeySumsResult(const TypedValue &sums) {
-  bool isPacked = problem.layout == Problem::Layout::Varlen && !problem.paged;
-  const TypedValue &result = results.back();
-  TypedValue flat = isPacked ? tensor("rows.keys.first", {sk, hkv}, wide)
-                             : tensor(problem.paged ? "rows.flat" : result.name, {b, hkv, sk}, wide);
-  line(formatv("%{0} = tensor.collapse_shape %{1} {2} : {3} into {4}", flat.name, sums.name,
-               isPacked ? "[[0], [1, 2]]" : "[[0], [1], [2, 3]]", sums.type, flat.type));
-  if (problem.paged)
-    addSplit(result.name, flat, result.dims);
-  if (!isPacked)
+void ProblemBuilder::addKeySumsResult(const Tensor &sums) {
+  const Result &result = results.back();
+  Value &keySums = values[result.name];
+  if (problem.layout == Problem::Layout::Varlen && !problem.paged) {
+    Value flat = addCollapsed(sums.value, {sk, hkv}, 1), init = addEmpty(result.dims, result.element).value;
+    keySums = make<linalg::TransposeOp>(flat, init, ArrayRef<int64_t>{1, 0});
     return;
-  TypedValue init = addEmpty(result.name, result);
-  line(formatv("%{0} = linalg.transpose ins(%{1} : {2}) outs(%{3} : {4}) permutation = [1, 0]", result.name, flat.name,
-               flat.type, init.name, init.type));
+  }
+  const Dims dims = {b, hkv, sk};
+  keySums = addCollapsed(sums.value, dims, 2);
+  if (problem.paged)
+    keySums = addSplit({keySums, dims}, result.dims).value;
 }
 
-void IRPrinter::addKeySums(const TypedValue &max, const TypedValue &logSum) {
-  auto withColumns = [](const TypedValue &rows, Dim columns) {
-    SmallVector<Dim> dims = rows.dims;
-    dims.back() = std::move(columns);
+void ProblemBuilder::addKeySums(Value max, Value logSum) {
+  auto withColumn = [](Dims dims) {
+    dims.back() = {};
     return dims;
   };
-  TypedValue ones = addFilled("rows.ones", withColumns(query, {}), element),
-             onesOfKeys = addFilled("rows.value", withColumns(key, {}), kvElement);
-  SmallVector<TypedValue, 2> kvScales(scales);
-  if (!kvScales.empty()) // V has none
-    kvScales.back() = addFilled("rows.value.scale", {hkv}, "f32");
-  SmallVector<TypedValue> inits = {addEmpty("rows.dquery", tensor("", query.dims, element)),
-                                   addEmpty("rows.dkey", tensor("", key.dims, wide)), addKeySumsInit()};
-  SmallVector<std::string> attributes = printAttributes([](const WordInfo &) { return true; });
-  if (SmallVector<std::string> maps = mapInputs(); !maps.empty()) {
-    SmallVector<std::string> all(llvm::ArrayRef(maps).take_front(3));
-    std::string ofQuery = maps[0], ofKey = maps[1], ofOutput = mapRows("h", "i", "e", isHeadMajor);
-    all.append({ofOutput, "b, h, i", ofOutput, "b, h, i"});
+  Value ones = addFilled(withColumn(query.dims), element).value;
+  Value onesOfKeys = addFilled(withColumn(key.dims), kvElement).value;
+  const SmallVector<Tensor, 2> given(scales);
+  if (!scales.empty()) // V has none
+    scales.back() = addFilled({hkv}, getF32Type());
+  Value dquery = addEmpty(query.dims, element).value, dkey = addEmpty(key.dims, wide).value;
+  Tensor sums = addKeySumsInit();
+  using Op = SdpaBackwardOp;
+  auto op = createOp<Op>({dquery.getType(), dkey.getType(), sums.value.getType()},
+                         {{Op::odsIndex_query, query.value},
+                          {Op::odsIndex_key, key.value},
+                          {Op::odsIndex_value, onesOfKeys},
+                          {Op::odsIndex_output, ones},
+                          {Op::odsIndex_lse, max},
+                          {Op::odsIndex_dout, ones},
+                          {Op::odsIndex_log_sum, logSum},
+                          {Op::odsIndex_dquery, dquery},
+                          {Op::odsIndex_dkey, dkey},
+                          {Op::odsIndex_dvalue, sums.value}},
+                         4, [](const WordInfo &word) { return word.word != Word::sink; }); // max and ln l have it
+  scales = given;
+  if (SmallVector<AffineMap> maps = mapInputs(); !maps.empty()) {
+    SmallVector<AffineMap> all(ArrayRef(maps).take_front(3));
+    AffineMap ofOutput = mapRows(6, getAffineDimExpr(H), I, E, isHeadMajor), ofRow = mapScores(6, 3);
+    all.append({ofOutput, ofRow, ofOutput, ofRow});
     all.append(std::next(maps.begin(), 3), maps.end());
-    all.append({ofQuery, ofKey, mapRows(kvHead(), "j", "e", /*isHeadMajor=*/true)});
-    attributes.push_back(printMaps("b, h, i, j, d, e", all));
+    all.append({maps[0], maps[1], mapRows(6, getKvHead(), J, E, /*isHeadMajor=*/true)});
+    op.setMapsAttr(getAffineMapArrayAttr(all));
   }
-  TypedValue sums = {"rows.sums", inits.back().type, inits.back().dims};
-  line("%rows.dq, %rows.dk, %" + sums.name + " = attn.sdpa_backward ins(" +
-       printOperands({query, key, onesOfKeys, ones, max, ones}) + ")");
-  body += "      log_sum(" + printOperands(logSum) + ")\n";
-  addInputs(kvScales, /*withSink=*/false); // max and ln l have it
-  body += "      outs(" + printOperands(inits) + ")" + joinMaps(attributes);
+  setRegion(op.getScoreMod(), problem.scoreMod, /*hasKeyHeads=*/true);
+  setRegion(op.getMaskMod(), problem.maskMod, /*hasKeyHeads=*/true);
   // The gradients of scores are not read.
-  if (!problem.scoreMod.empty())
-    body += " score_mod " + problem.scoreMod +
-            formatv(false,
-                    " score_grad {\n  ^bb0(%rows.score: {0}, %rows.gradient: {0}):\n    attn.yield %rows.gradient : "
-                    "{0}\n  }",
-                    wide)
-                .str();
-  if (!problem.maskMod.empty())
-    body += " mask_mod " + problem.maskMod;
-  body += " -> " + joinEach(inits, "{1}") + "\n";
-  addKeySumsResult(sums);
+  if (!problem.scoreMod.empty()) {
+    InsertionGuard guard(*this);
+    Block *block = createBlock(&op.getScoreGrad(), {}, {wide, wide}, {getLoc(), getLoc()});
+    YieldOp::create(*this, block->getArgument(1));
+  }
+  addKeySumsResult({op->getResult(2), sums.dims});
 }

@@ -1,4 +1,4 @@
-//===- ProblemIR.h - a problem while its IR is printed ----------*- C++ -*-===//
+//===- ProblemIR.h - a problem while its IR is built ------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,115 +7,155 @@
 #ifndef ATTN_LIB_PROBLEM_PROBLEMIR_H
 #define ATTN_LIB_PROBLEM_PROBLEMIR_H
 
+#include "attn/IR/Words.h"
 #include "attn/Problem/ProblemText.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace attn {
 
-/// A dimension: a number, or the SSA value that holds it.
+/// A dimension: a number, or kDynamic and which of the sizes that calls say it is.
 struct Dim {
+  enum Name { B, Hq, Sq, Sk, Table, None };
   int64_t size = 1;
-  std::string value;
+  Name name = None;
+};
+using Dims = llvm::SmallVector<Dim>;
+
+struct Tensor {
+  mlir::Value value;
+  Dims dims;
 };
 
-/// An SSA value of a tensor or number type.
-struct TypedValue {
-  std::string name; ///< without the %
-  std::string type;
-  llvm::SmallVector<Dim> dims;
+struct Result {
+  llvm::StringRef name;
+  Dims dims;
+  mlir::Type element;
 };
 
-/// ProblemIR.cpp has arguments, sizes and views; ProblemOps.cpp the attn ops, KeySums.cpp sums of weights a key.
-class IRPrinter {
+/// Arguments.cpp has arguments and results, ProblemIR.cpp the function, sizes, views and regions; ProblemOps.cpp the
+/// attn ops, KeySums.cpp sums of weights a key.
+class ProblemBuilder : public mlir::ImplicitLocOpBuilder {
 public:
-  explicit IRPrinter(const Problem &problem);
-  std::string print(llvm::StringRef name);
-  /// Of the arguments and results but for captures. All other SSA names have a dot, which no capture has.
-  llvm::StringSet<> getOwnNames() const;
+  ProblemBuilder(mlir::MLIRContext &context, const Problem &problem);
+  /// Null where a region or a type is no MLIR; then it has been reported.
+  mlir::OwningOpRef<mlir::ModuleOp> build(llvm::StringRef name);
 
 private:
-  // Types
-  Dim getDim(int64_t size, llvm::StringRef name) { return {size, ("%size." + name).str()}; }
-  static std::string printType(llvm::ArrayRef<Dim> dims, llvm::StringRef element);
-  TypedValue tensor(llvm::StringRef name, llvm::ArrayRef<Dim> dims, llvm::StringRef element) {
-    return {name.str(), printType(dims, element), llvm::SmallVector<Dim>(dims)};
+  template <typename Op, typename... Args> mlir::Value make(Args &&...args) {
+    return Op::create(*this, std::forward<Args>(args)...)->getResult(0);
   }
-  llvm::SmallVector<Dim> rows(Dim heads, Dim length, int64_t columns) const;
-  llvm::SmallVector<Dim> keyDims() const;
-  llvm::SmallVector<Dim> scoreDims(const ScoreShape &shape) const;
-  llvm::StringRef printElementOf(const WordInfo &word) const;
-  llvm::SmallVector<Dim> getCacheDims(int64_t columns) const;
-  llvm::SmallVector<Dim> getScaleDims() const;
-  TypedValue printArgument(const WordInfo &word);
 
   // Arguments and results, in their order
+  Dims getRows(Dim heads, Dim length, int64_t columns) const;
+  Dims getRowDims() const;
+  Dims getKeyDims() const;
+  Dims getCacheDims(int64_t columns) const;
+  Dims getScaleDims() const;
+  mlir::Type getArgumentType(const WordInfo &word);
+  mlir::Value addArgument(llvm::StringRef name, mlir::Type type, bool isStrided = false);
   void addArguments();
   void addResults();
-  const TypedValue *find(llvm::StringRef name) const;
 
-  // Body
-  void line(const std::string &text) { body += "  " + text + "\n"; }
+  // Types and values
+  mlir::RankedTensorType getType(const Dims &dims, mlir::Type element);
+  llvm::SmallVector<mlir::OpFoldResult> fold(const Dims &dims);
+  mlir::Value find(llvm::StringRef argument) const { return values.lookup(argument); }
   void addSizes();
   void addSize(const Dim &dim, llvm::StringRef tensor, unsigned position);
-  /// The argument that holds a result of other keys, which becomes that of both.
-  static TypedValue getOld(const TypedValue &result) { return {result.name + ".into", result.type, result.dims}; }
-  TypedValue addEmpty(llvm::StringRef name, const TypedValue &like);
-  void addPages(TypedValue &view, llvm::StringRef cache);
-  TypedValue addSplit(llvm::StringRef name, const TypedValue &packed, llvm::ArrayRef<Dim> dims);
-  TypedValue addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns);
-  std::string clause(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> arguments) const;
-  llvm::SmallVector<std::string> printAttributes(llvm::function_ref<bool(const WordInfo &)> isAsked) const;
+  Tensor addEmpty(const Dims &dims, mlir::Type element);
+  Tensor addFilled(const Dims &dims, mlir::Type element);
+  Tensor addPages(llvm::StringRef cache, const Dims &dims);
+  Tensor addSplit(const Tensor &packed, const Dims &dims);
+  Tensor addSplitHeads(const Tensor &packed, const Dim &length, int64_t heads, int64_t columns) {
+    return addSplit(packed, {b, length, {heads}, {columns}});
+  }
+  mlir::Value addCollapsed(mlir::Value value, const Dims &dims, unsigned first);
+
+  // Regions of the user
+  void setRegion(mlir::Region &region, llvm::StringRef text, bool hasKeyHeads);
+  void removeKeyHeads(mlir::Region &region);
+
+  // Ops
+  /// With the operands that are not null, and the words that are asked for and that the problem has.
+  template <typename Op>
+  Op createOp(mlir::TypeRange results, std::initializer_list<std::pair<unsigned, mlir::Value>> operands,
+              unsigned numRegions, llvm::function_ref<bool(const WordInfo &)> isAsked);
+  mlir::Value findOperand(const WordInfo &word) const;
   void addSdpa();
-  llvm::SmallVector<std::string> mapInputs() const;
-  void addInputs(llvm::ArrayRef<TypedValue> kvScales, bool withSink);
-  void addRegions();
-  TypedValue addFilled(llvm::StringRef name, llvm::ArrayRef<Dim> dims, llvm::StringRef element);
-  void addKeySums(const TypedValue &max, const TypedValue &logSum);
-  TypedValue addKeySumsInit();
-  void addKeySumsResult(const TypedValue &sums);
+  void addKeySums(mlir::Value max, mlir::Value logSum);
+  Tensor addKeySumsInit();
+  void addKeySumsResult(const Tensor &sums);
   void addChain();
   bool widensChain() const;
-  TypedValue addScores();
-  TypedValue addWeights(const TypedValue &scores);
-  void addOutput(const TypedValue &weights);
-  /// K or V as floats of type `to` in memory, times their scales: what the chain takes.
-  TypedValue addWideRows(const TypedValue &rows, unsigned scale, llvm::StringRef to);
-  /// NAME = value, of four dimensions, in another float type; `init` is the destination.
-  TypedValue addCast(llvm::StringRef name, const TypedValue &value, llvm::StringRef from, llvm::StringRef to,
-                     const TypedValue &init);
-  /// attn.NAME ins(INPUTS) CLAUSES outs(OUTPUT_init) {ATTRIBUTES} REGION; returns the output.
-  TypedValue addStep(llvm::StringRef op, llvm::StringRef name, llvm::ArrayRef<TypedValue> inputs,
-                     const std::string &clauses, llvm::ArrayRef<Dim> dims, llvm::StringRef element,
-                     llvm::SmallVector<std::string> attributes = {}, const std::string &region = "");
+  mlir::Value addScores();
+  mlir::Value addWeights(mlir::Value scores);
+  void addOutput(mlir::Value weights);
+  Tensor addWideRows(const Tensor &rows, unsigned scale, mlir::Type to);
+  /// Element by element; in another float type, where the init has one.
+  mlir::Value addGeneric(llvm::ArrayRef<mlir::Value> inputs, llvm::ArrayRef<mlir::AffineMap> maps, mlir::Value init,
+                         llvm::function_ref<mlir::Value(mlir::ValueRange)> build);
+  mlir::Value addCast(mlir::Value value, mlir::Value init);
+  mlir::Value castFloat(mlir::Value value, mlir::Type to);
 
-  // Maps over the domain (batch, head, query, key, head size, value size)
-  std::string mapRows(llvm::StringRef head, llvm::StringRef row, llvm::StringRef column, bool isHeadMajor) const;
-  std::string kvHead() const;
-  static std::string printMaps(llvm::StringRef domain, llvm::ArrayRef<std::string> results);
-  static std::string joinMaps(llvm::ArrayRef<std::string> attributes) {
-    return attributes.empty() ? "" : " {" + llvm::join(attributes, ", ") + "}";
-  }
+  // Maps over the domain (batch, head, query, key, head size, value size), the chain's without one of the last two
+  enum Loop : unsigned { B, H, I, J, D, E };
+  mlir::AffineExpr getKvHead();
+  mlir::AffineMap mapRows(unsigned rank, mlir::AffineExpr head, unsigned row, unsigned column, bool isHeadMajor);
+  mlir::AffineMap mapScores(unsigned rank, unsigned count);
+  llvm::SmallVector<mlir::AffineMap> mapInputs();
 
   const Problem &problem;
-  llvm::StringRef element, kvElement, wide, outElement;
+  mlir::func::FuncOp function;
+  mlir::Type element, kvElement, wide, outElement;
   /// Of q and out, and of k and v as sdpa takes them.
   bool isHeadMajor, isKeyHeadMajor;
   Dim b, hq, hkv, sq, sk;
-  llvm::SmallVector<TypedValue> arguments, results; ///< without captures
-  TypedValue query, key, value;
-  llvm::SmallVector<TypedValue, 2> scales; ///< of K and V, as sdpa takes them
-  std::string body;
+  llvm::SmallVector<mlir::DictionaryAttr> argumentAttrs;
+  llvm::SmallVector<Result> results;
+  llvm::StringMap<mlir::Value> values; ///< arguments but for captures, and results once they are there
+  llvm::StringMap<mlir::Value> olds;   ///< the arguments that hold results of other keys, which become those of both
+  llvm::SmallVector<mlir::Value> captures;
+  std::array<mlir::Value, 5> sizes;
+  Tensor query, key, value;
+  llvm::SmallVector<Tensor, 2> scales; ///< of K and V, as sdpa takes them
+  bool isWrong = false;
 };
+
+template <typename Op>
+Op ProblemBuilder::createOp(mlir::TypeRange results, std::initializer_list<std::pair<unsigned, mlir::Value>> operands,
+                            unsigned numRegions, llvm::function_ref<bool(const WordInfo &)> isAsked) {
+  llvm::SmallVector<std::pair<unsigned, mlir::Value>> all(operands);
+#define ATTN_OPERAND(NAME, ...)                                                                                        \
+  if constexpr (requires { Op::odsIndex_##NAME; })                                                                     \
+    if (const WordInfo &word = getWord(Word::NAME); isAsked(word))                                                     \
+      all.push_back({Op::odsIndex_##NAME, findOperand(word)});
+#include "attn/Support/Words.def"
+  llvm::sort(all, llvm::less_first());
+  mlir::OperationState state(getLoc(), Op::getOperationName());
+  auto &segments = state.getOrAddProperties<typename Op::Properties>().operandSegmentSizes;
+  for (auto [index, operand] : all)
+    if (operand) {
+      state.addOperands(operand);
+      segments[index] = 1;
+    }
+  state.addTypes(results);
+  for (unsigned i = 0; i < numRegions; ++i)
+    state.addRegion();
+  auto op = mlir::cast<Op>(create(state));
+  for (const WordInfo &word : getWords())
+    if (word.isAttribute() && isAsked(word))
+      if (mlir::Attribute attribute = getWordAttribute(getContext(), problem.words[word.word]))
+        op->setAttr(word.name, attribute);
+  return op;
+}
 
 /// An error where a captured array is named as an argument or a result is.
 llvm::Error checkCaptureNames(const Problem &problem);
-
-/// Joins what the format makes of each name {0} and type {1}.
-std::string joinEach(llvm::ArrayRef<TypedValue> values, const char *format);
-/// %a, %b : type, type
-std::string printOperands(llvm::ArrayRef<TypedValue> values);
 
 } // namespace attn
 

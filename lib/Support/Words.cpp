@@ -171,32 +171,6 @@ struct TextPrinter {
   std::string operator()(double real) const { return printReal(real); }
   std::string operator()(const ScoreShape &shape) const { return llvm::join(llvm::map_range(shape, printSize), ","); }
 };
-
-/// In MLIR's syntax.
-struct AttributePrinter : TextPrinter {
-  using TextPrinter::operator();
-  std::string operator()(bool) const { return "unit"; }
-  std::string operator()(Alignment alignment) const {
-    return ("#attn.causal<" + printAlignment(alignment) + ">").str();
-  }
-  /// Only the bounded sides.
-  std::string operator()(const KeyBounds &bounds) const {
-    llvm::SmallVector<std::string> sides;
-    for (auto [name, bound] : {std::pair("left", bounds.left), {"right", bounds.right}})
-      if (bound)
-        sides.push_back(name + (" = " + std::to_string(*bound)));
-    return "#attn.window<" + llvm::join(sides, ", ") + ">";
-  }
-  std::string operator()(int64_t number) const { return std::to_string(number) + " : i64"; }
-  /// With a decimal point before the exponent.
-  std::string operator()(double real) const {
-    std::string text = printReal(real);
-    if (!StringRef(text).contains('.'))
-      text.insert(std::min(text.find('e'), text.size()), ".0");
-    return text + " : f64";
-  }
-};
 } // namespace
 
 std::string attn::printWordValue(const WordValue &value) { return std::visit(TextPrinter(), value); }
-std::string attn::printWordAttribute(const WordValue &value) { return std::visit(AttributePrinter(), value); }

@@ -34,7 +34,7 @@ std::string emit(StringRef line, CompileOptions options, FileKind kind = FileKin
   std::string diagnostics;
   llvm::raw_string_ostream stream(diagnostics);
   auto compiler = llvm::cantFail(Compiler::create(options, stream));
-  std::string source = problemToMLIR(llvm::cantFail(parseProblem(line)));
+  std::string source = llvm::cantFail(problemToMLIR(llvm::cantFail(parseProblem(line))));
   bool isLowered = llvm::succeeded(compiler->parse(llvm::MemoryBuffer::getMemBufferCopy(source))) &&
                    llvm::succeeded(compiler->run());
   EXPECT_TRUE(isLowered) << diagnostics;

@@ -17,7 +17,10 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
     Expected<Problem> parsed = parseProblem(*problem);
     if (!parsed)
       return parsed.takeError();
-    return MemoryBuffer::getMemBufferCopy(problemToMLIR(*parsed), "problem");
+    Expected<std::string> text = problemToMLIR(*parsed);
+    if (!text)
+      return text.takeError();
+    return MemoryBuffer::getMemBufferCopy(*text, "problem");
   }
   // Read once: --check compiles the source again.
   static std::unique_ptr<MemoryBuffer> standardInput;

@@ -17,6 +17,9 @@ llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir
 /// The word of an operand of such an op; null for other operands.
 const WordInfo *findWord(mlir::OpOperand &operand);
 
+/// The value of a word as an attribute; null where the word is missing, or is an operand.
+mlir::Attribute getWordAttribute(mlir::MLIRContext *context, const WordValue &value);
+
 /// The words of a sdpa or sdpa_backward by name: attributes, with those of the dialect as text that stock tools can
 /// read, and units for operands.
 mlir::DictionaryAttr noteWords(mlir::Operation *op);

@@ -121,8 +121,6 @@ private:
 std::optional<WordValue> parseWordValue(const WordInfo &word, llvm::StringRef text);
 /// The inverse of parseWordValue.
 std::string printWordValue(const WordValue &value);
-/// As an attribute of IR.
-std::string printWordAttribute(const WordValue &value);
 
 /// A size from `minimum` to `maximum`, as a decimal number.
 std::optional<int64_t> parseSize(llvm::StringRef text, int64_t minimum, int64_t maximum = (int64_t(1) << 31) - 1);
