@@ -171,7 +171,7 @@ TEST(CodeGen, WhatIsCancelledIsNotCached) {
   CompileOptions options = getOptions(getLowest());
   std::string expected = emit(kProblem, options);
   options.objectCache = folder.getPath("objects");
-  std::string source = problemToMLIR(llvm::cantFail(parseProblem(kProblem)));
+  std::string source = llvm::cantFail(problemToMLIR(llvm::cantFail(parseProblem(kProblem))));
   for (unsigned limit = 0, cancelled = 1; cancelled; limit += limit / 4 + 1) {
     unsigned questions = 0;
     bool isEmitting = false;
