@@ -102,15 +102,15 @@ Error attn::onnx::checkOperands(const NodeView &view, size_t least, size_t most)
 // The table
 //===----------------------------------------------------------------------===//
 
-static const llvm::StringMap<Rule> &getRules() {
-  static const llvm::StringMap<Rule> rules = [] {
-    llvm::StringMap<Rule> table;
+static const llvm::StringMap<RuleRow> &getRules() {
+  static const llvm::StringMap<RuleRow> rules = [] {
+    llvm::StringMap<RuleRow> table;
     for (llvm::ArrayRef<RuleRow> family :
          {getElementwiseRules(), getMovementRules(), getIndexingRules(), getProductRules(), getConvolutionRules(),
           getEinsumRules(), getRepeatRules(), getSelectionRules(), getRotaryRules(), getReductionRules(),
           getNormalisationRules(), getAttentionRules()})
       for (const RuleRow &row : family)
-        table[row.op] = row.rule;
+        table.try_emplace(row.op, row);
     return table;
   }();
   return rules;
@@ -154,7 +154,9 @@ Expected<Values> attn::onnx::buildNode(NodeView &view) {
     auto rule = getRules().find(getRuleName(view.node));
     if (rule == getRules().end())
       return view.fail("");
-    Expected<Values> built = rule->second(view);
+    if (Error error = checkOperands(view, rule->second.least, rule->second.most))
+      return std::move(error);
+    Expected<Values> built = rule->second.rule(view);
     if (!built)
       return built.takeError();
     results = std::move(*built);

@@ -11,6 +11,8 @@
 
 #include "GraphBuilder.h"
 
+#include <numeric>
+
 namespace attn::onnx {
 
 /// A node with its operands, and the builder of the function that the node's ops go to.
@@ -51,10 +53,26 @@ inline Values one(Value value) {
   return values;
 }
 
+/// The value, or nothing where there is an error, of which a rule will say more.
+template <typename T> std::optional<T> drop(llvm::Expected<T> value) {
+  if (value)
+    return std::move(*value);
+  llvm::consumeError(value.takeError());
+  return std::nullopt;
+}
+
+/// 0, 1, … below `count`.
+inline std::vector<int64_t> countUp(size_t count) {
+  std::vector<int64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
 using Rule = llvm::Expected<Values> (*)(NodeView &);
 struct RuleRow {
   llvm::StringRef op;
   Rule rule;
+  size_t least, most; ///< operands, of which the first `least` are there
 };
 
 // The families.

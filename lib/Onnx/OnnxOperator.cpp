@@ -134,16 +134,13 @@ Error OperatorChecker::checkAttributes() {
 
 Error OperatorChecker::readAttributes() {
   std::optional<int64_t> isCausal, mode, queryHeads, keyHeads, precision;
-  if (Error error = readInteger("is_causal", 0, 1, isCausal))
-    return error;
-  if (Error error = readInteger("qk_matmul_output_mode", 0, 3, mode))
-    return error;
-  if (Error error = readInteger("q_num_heads", 1, kMaxSize, queryHeads))
-    return error;
-  if (Error error = readInteger("kv_num_heads", 1, kMaxSize, keyHeads))
-    return error;
-  if (Error error = readInteger("softmax_precision", 0, kMaxSize, precision))
-    return error;
+  for (auto [name, least, most, into] : {std::tuple("is_causal", 0, int64_t(1), &isCausal),
+                                         {"qk_matmul_output_mode", 0, 3, &mode},
+                                         {"q_num_heads", 1, kMaxSize, &queryHeads},
+                                         {"kv_num_heads", 1, kMaxSize, &keyHeads},
+                                         {"softmax_precision", 0, kMaxSize, &precision}})
+    if (Error error = readInteger(name, least, most, *into))
+      return error;
   if (Error error = readReal("scale", result.scale))
     return error;
   if (Error error = readReal("softcap", result.softcap))

@@ -101,8 +101,8 @@ static Expected<Values> buildAttention(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getAttentionRules() {
-  static constexpr RuleRow rows[] = {{"Attention", buildAttention},
-                                     {"com.microsoft.GroupQueryAttention", buildAttention},
-                                     {"com.microsoft.MultiHeadAttention", buildAttention}};
+  static constexpr RuleRow rows[] = {{"Attention", buildAttention, 0, SIZE_MAX},
+                                     {"com.microsoft.GroupQueryAttention", buildAttention, 0, SIZE_MAX},
+                                     {"com.microsoft.MultiHeadAttention", buildAttention, 0, SIZE_MAX}};
   return rows;
 }

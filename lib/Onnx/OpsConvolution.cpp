@@ -120,8 +120,6 @@ static Value splitChannels(GraphBuilder &b, const Value &value, size_t channel, 
 }
 
 static Error checkConv(NodeView &view, int64_t groups) {
-  if (Error error = checkOperands(view, 2, 3))
-    return error;
   if (Error error = checkFloats(view, view.has(2) ? 3 : 2))
     return error;
   const Value &image = view.get(0), &weights = view.get(1);
@@ -196,6 +194,6 @@ static Expected<Values> buildConv(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getConvolutionRules() {
-  static constexpr RuleRow rows[] = {{"Conv", buildConv}};
+  static constexpr RuleRow rows[] = {{"Conv", buildConv, 2, 3}};
   return rows;
 }

@@ -120,8 +120,6 @@ static Expected<Equation> readEquation(NodeView &view) {
 }
 
 static Expected<Values> buildEinsum(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 2))
-    return std::move(error);
   if (Error error = checkOperands(view, view.operands.size(), 2))
     return std::move(error);
   if (Error error = checkFloats(view, view.operands.size()))
@@ -155,6 +153,6 @@ static Expected<Values> buildEinsum(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getEinsumRules() {
-  static constexpr RuleRow rows[] = {{"Einsum", buildEinsum}};
+  static constexpr RuleRow rows[] = {{"Einsum", buildEinsum, 1, 2}};
   return rows;
 }

@@ -38,8 +38,6 @@ using Positions = llvm::SmallVector<mlir::Value>;
 
 /// Y(a…, i…, b…) = X(a…, indices(i…), b…)
 static Expected<Values> buildGather(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   const Value &source = view.get(0), &indices = view.get(1);
   if (Error error = checkIndices(view, source, indices))
     return std::move(error);
@@ -78,8 +76,6 @@ static Expected<Values> buildGather(NodeView &view) {
 
 /// Y(i…) = X(i… with indices(i…) in the dimension `axis`)
 static Expected<Values> buildGatherElements(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   const Value &source = view.get(0), &indices = view.get(1);
   if (Error error = checkIndices(view, source, indices))
     return std::move(error);
@@ -104,8 +100,6 @@ static Expected<Values> buildGatherElements(NodeView &view) {
 
 /// Y(i…, b…) = X(indices(i…, 0), indices(i…, 1), …, b…)
 static Expected<Values> buildGatherND(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   const Value &source = view.get(0), &indices = view.get(1);
   if (Error error = checkIndices(view, source, indices))
     return std::move(error);
@@ -139,8 +133,6 @@ static Expected<Values> buildGatherND(NodeView &view) {
 
 /// Zeros above the diagonal k, or, with upper = 1, below it.
 static Expected<Values> buildTrilu(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   std::optional<std::vector<int64_t>> offset = view.has(1) ? view.getNumbers(1) : std::vector<int64_t>{0};
   if (value.getRank() < 2 || !offset || offset->size() != 1)
@@ -159,8 +151,6 @@ static Expected<Values> buildTrilu(NodeView &view) {
 
 /// start, start + delta, … below limit, of integers that are sizes or numbers.
 static Expected<Values> buildRange(NodeView &view) {
-  if (Error error = checkOperands(view, 3, 3))
-    return std::move(error);
   for (size_t i = 0; i < 3; ++i)
     if (!view.get(i).integers || view.get(i).integers->size() != 1)
       return view.fail("expected integers that are sizes or constants, found values of the run");
@@ -187,9 +177,9 @@ static Expected<Values> buildRange(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getIndexingRules() {
   static constexpr RuleRow rows[] = {
-      {"Gather", buildGather},     {"GatherElements", buildGatherElements},
-      {"GatherND", buildGatherND}, {"Range", buildRange},
-      {"Trilu", buildTrilu},
+      {"Gather", buildGather, 2, 2},     {"GatherElements", buildGatherElements, 2, 2},
+      {"GatherND", buildGatherND, 2, 2}, {"Range", buildRange, 3, 3},
+      {"Trilu", buildTrilu, 1, 2},
   };
   return rows;
 }

@@ -147,11 +147,9 @@ static std::optional<Values> foldWhere(NodeView &view) {
 /// Of all elements, as exporters count them.
 static std::optional<Values> foldReduce(NodeView &view) {
   const Value &value = view.get(0);
-  llvm::Expected<std::optional<std::vector<int64_t>>> axes = view.getList("axes", 1);
-  if (!axes) {
-    llvm::consumeError(axes.takeError());
+  auto axes = drop(view.getList("axes", 1));
+  if (!axes)
     return std::nullopt;
-  }
   if (value.getRank() > 1 || value.integers->empty() || value.element == DataType::Bool)
     return std::nullopt;
   if ((!*axes || (*axes)->empty()) && view.getInteger("noop_with_empty_axes", 0) != 0)

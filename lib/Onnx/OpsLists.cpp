@@ -152,11 +152,9 @@ static std::optional<Values> moveSlice(NodeView &view) {
   if (!begins || !ends || begins->size() != ends->size() || (view.has(3) && !view.getNumbers(3)) ||
       (view.has(4) && !view.getNumbers(4)))
     return std::nullopt;
-  std::vector<int64_t> axes, steps(begins->size(), 1), shape = getShape(list.sizes), from = shape;
-  for (size_t i = 0; i < begins->size(); ++i)
-    axes.push_back(int64_t(i));
-  axes = view.has(3) ? *view.getNumbers(3) : axes;
-  steps = view.has(4) ? *view.getNumbers(4) : steps;
+  std::vector<int64_t> axes = view.has(3) ? *view.getNumbers(3) : countUp(begins->size());
+  std::vector<int64_t> steps = view.has(4) ? *view.getNumbers(4) : std::vector<int64_t>(begins->size(), 1);
+  std::vector<int64_t> shape = getShape(list.sizes), from = shape;
   if (axes.size() != begins->size() || steps.size() != begins->size())
     return std::nullopt;
   Place first(rank, 0), stride(rank, 1);
@@ -183,16 +181,12 @@ static std::optional<Values> moveSlice(NodeView &view) {
 
 static std::optional<Values> moveTranspose(NodeView &view) {
   const Value &list = view.get(0);
-  std::vector<int64_t> from = getShape(list.sizes), permutation, shape;
-  for (size_t i = 0; i < from.size(); ++i)
-    permutation.push_back(int64_t(from.size() - 1 - i));
-  permutation = view.getIntegers("perm").value_or(permutation);
-  llvm::Expected<std::vector<size_t>> axes = view.getAxes(permutation, from.size());
-  if (!axes || axes->size() != from.size()) {
-    if (!axes)
-      llvm::consumeError(axes.takeError());
+  std::vector<int64_t> from = getShape(list.sizes), reversed = countUp(from.size()), shape;
+  std::reverse(reversed.begin(), reversed.end());
+  std::vector<int64_t> permutation = view.getIntegers("perm").value_or(reversed);
+  auto axes = drop(view.getAxes(permutation, from.size()));
+  if (!axes || axes->size() != from.size())
     return std::nullopt;
-  }
   for (int64_t &dim : permutation) {
     dim += dim < 0 ? int64_t(from.size()) : 0;
     shape.push_back(from[dim]);
@@ -247,21 +241,15 @@ static std::optional<Values> moveReshape(NodeView &view) {
 
 static std::optional<Values> moveUnits(NodeView &view) {
   const Value &list = view.get(0);
-  llvm::Expected<std::optional<std::vector<int64_t>>> given = view.getList("axes", 1);
-  if (!given) {
-    llvm::consumeError(given.takeError());
-    return std::nullopt;
-  }
+  auto given = drop(view.getList("axes", 1));
   bool isSqueeze = view.getOp() == "Squeeze";
-  if (!*given && !isSqueeze)
+  if (!given || (!*given && !isSqueeze))
     return std::nullopt;
   std::vector<int64_t> list64 = given->value_or(std::vector<int64_t>());
   size_t rank = list.getRank() + (isSqueeze ? 0 : list64.size());
-  llvm::Expected<std::vector<size_t>> axes = view.getAxes(list64, rank);
-  if (!axes) {
-    llvm::consumeError(axes.takeError());
+  auto axes = drop(view.getAxes(list64, rank));
+  if (!axes)
     return std::nullopt;
-  }
   Sizes sizes;
   size_t source = 0;
   for (size_t i = 0; i < rank; ++i) {

@@ -22,8 +22,6 @@ using llvm::formatv;
 //===----------------------------------------------------------------------===//
 
 static Expected<Values> buildReshape(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   if (!view.get(1).integers)
     return view.fail("expected the shape as a constant or made of sizes, found values of the run");
@@ -57,8 +55,6 @@ static Expected<Values> buildReshape(NodeView &view) {
 }
 
 static Expected<Values> buildFlatten(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 1))
-    return std::move(error);
   const Value &value = view.get(0);
   int64_t rank = int64_t(value.getRank()), axis = view.getInteger("axis", 1);
   axis = axis < 0 ? axis + rank : axis;
@@ -71,8 +67,6 @@ static Expected<Values> buildFlatten(NodeView &view) {
 }
 
 static Expected<Values> buildSqueeze(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
   if (!list)
@@ -92,8 +86,6 @@ static Expected<Values> buildSqueeze(NodeView &view) {
 }
 
 static Expected<Values> buildUnsqueeze(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
   if (!list)
@@ -111,8 +103,6 @@ static Expected<Values> buildUnsqueeze(NodeView &view) {
 }
 
 static Expected<Values> buildExpand(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   if (!view.get(1).integers)
     return view.fail("expected the shape as a constant or made of sizes, found values of the run");
   Value shape = {view.get(0).element, *view.get(1).integers};
@@ -123,13 +113,10 @@ static Expected<Values> buildExpand(NodeView &view) {
 }
 
 static Expected<Values> buildTranspose(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 1))
-    return std::move(error);
   size_t rank = view.get(0).getRank();
-  std::vector<int64_t> permutation, reversed;
-  for (size_t i = 0; i < rank; ++i)
-    reversed.push_back(int64_t(rank - 1 - i));
-  permutation = view.getIntegers("perm").value_or(reversed);
+  std::vector<int64_t> reversed = countUp(rank);
+  std::reverse(reversed.begin(), reversed.end());
+  std::vector<int64_t> permutation = view.getIntegers("perm").value_or(reversed);
   Expected<std::vector<size_t>> axes = view.getAxes(permutation, rank);
   if (!axes)
     return axes.takeError();
@@ -168,19 +155,14 @@ static Size placeIndex(GraphBuilder &b, const Size &index, const Size &size) {
 }
 
 static Expected<Values> buildSlice(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 5))
-    return std::move(error);
   const Value &value = view.get(0);
   if (!view.has(1) || !view.has(2) || !view.get(1).integers || !view.get(2).integers)
     return view.fail("expected starts and ends as constants or sizes, found values of the run");
   const Sizes &begins = *view.get(1).integers, &ends = *view.get(2).integers;
-  std::vector<int64_t> list, steps(begins.size(), 1);
-  for (size_t i = 0; i < begins.size(); ++i)
-    list.push_back(int64_t(i));
   if ((view.has(3) && !view.getNumbers(3)) || (view.has(4) && !view.getNumbers(4)))
     return view.fail("expected axes and steps as constants, found values of the run");
-  list = view.has(3) ? *view.getNumbers(3) : list;
-  steps = view.has(4) ? *view.getNumbers(4) : steps;
+  std::vector<int64_t> list = view.has(3) ? *view.getNumbers(3) : countUp(begins.size());
+  std::vector<int64_t> steps = view.has(4) ? *view.getNumbers(4) : std::vector<int64_t>(begins.size(), 1);
   Expected<std::vector<size_t>> sorted = view.getAxes(list, value.getRank());
   if (!sorted)
     return sorted.takeError();
@@ -212,8 +194,6 @@ static Expected<Values> buildSlice(NodeView &view) {
 }
 
 static Expected<Values> buildSplit(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   Expected<size_t> axis = view.getAxis(view.getInteger("axis", 0), value.getRank());
   if (!axis)
@@ -248,8 +228,6 @@ static Expected<Values> buildSplit(NodeView &view) {
 }
 
 static Expected<Values> buildConcat(NodeView &view) {
-  if (Error error = checkOperands(view, 1, SIZE_MAX))
-    return std::move(error);
   const Value &first = view.get(0);
   Expected<size_t> axis = view.getAxis(view.getInteger("axis", 0), first.getRank());
   if (!axis)
@@ -282,15 +260,10 @@ static Expected<Values> buildConcat(NodeView &view) {
 
 /// Pad with a constant; nothing is cut off.
 static Expected<Values> buildPad(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 4))
-    return std::move(error);
   const Value &value = view.get(0);
-  std::vector<int64_t> list;
-  for (size_t i = 0; i < value.getRank(); ++i)
-    list.push_back(int64_t(i));
   if (!view.get(1).integers || (view.has(3) && !view.getNumbers(3)) || view.getString("mode", "constant") != "constant")
     return view.fail("expected mode = \"constant\", pads of sizes and constant axes, found others");
-  list = view.has(3) ? *view.getNumbers(3) : list;
+  std::vector<int64_t> list = view.has(3) ? *view.getNumbers(3) : countUp(value.getRank());
   const Sizes &pads = *view.get(1).integers;
   Expected<std::vector<size_t>> sorted = view.getAxes(list, value.getRank());
   if (!sorted)
@@ -315,8 +288,6 @@ static Expected<Values> buildPad(NodeView &view) {
 
 /// A tensor of one value, by the shape; integers of few elements are folded (OpsIntegers.cpp).
 static Expected<Values> buildConstantOfShape(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 1))
-    return std::move(error);
   if (!view.get(0).integers)
     return view.fail("expected the shape as a constant or made of sizes, found values of the run");
   DataType type = DataType::Float;
@@ -336,8 +307,6 @@ static Expected<Values> buildConstantOfShape(NodeView &view) {
 }
 
 static Expected<Values> buildConstant(NodeView &view) {
-  if (Error error = checkOperands(view, 0, 0))
-    return std::move(error);
   for (const Attribute &attribute : view.node.attributes) {
     if (attribute.kind == int64_t(Attribute::Kind::Int))
       return one(makeIntegers(DataType::Int64, {fixed(attribute.integer)}, /*isScalar=*/true));
@@ -360,10 +329,18 @@ static Expected<Values> buildConstant(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getMovementRules() {
   static constexpr RuleRow rows[] = {
-      {"Concat", buildConcat},   {"Constant", buildConstant},   {"ConstantOfShape", buildConstantOfShape},
-      {"Expand", buildExpand},   {"Flatten", buildFlatten},     {"Pad", buildPad},
-      {"Reshape", buildReshape}, {"Slice", buildSlice},         {"Split", buildSplit},
-      {"Squeeze", buildSqueeze}, {"Transpose", buildTranspose}, {"Unsqueeze", buildUnsqueeze},
+      {"Concat", buildConcat, 1, SIZE_MAX},
+      {"Constant", buildConstant, 0, 0},
+      {"ConstantOfShape", buildConstantOfShape, 1, 1},
+      {"Expand", buildExpand, 2, 2},
+      {"Flatten", buildFlatten, 1, 1},
+      {"Pad", buildPad, 2, 4},
+      {"Reshape", buildReshape, 2, 2},
+      {"Slice", buildSlice, 1, 5},
+      {"Split", buildSplit, 1, 2},
+      {"Squeeze", buildSqueeze, 1, 2},
+      {"Transpose", buildTranspose, 1, 1},
+      {"Unsqueeze", buildUnsqueeze, 1, 2},
   };
   return rows;
 }

@@ -49,8 +49,6 @@ static Expected<Value> addSkip(NodeView &view, size_t bias) {
 /// bias); outputs: the normalised sum, mean, 1 / deviation, the sum.
 static Expected<Values> buildSkip(NodeView &view) {
   bool isSimplified = view.getOp() == "SkipSimplifiedLayerNormalization";
-  if (Error error = checkOperands(view, 3, isSimplified ? 4 : 5))
-    return std::move(error);
   if (isSimplified && (view.asks(1) || view.asks(2)))
     return view.fail("expected the outputs 0 and 3, found another");
   Expected<Value> sum = addSkip(view, isSimplified ? 3 : 4);
@@ -92,8 +90,6 @@ static Expected<Value> makeColumn(NodeView &view, size_t index, const Size &coun
 }
 
 static Error checkChannels(NodeView &view, size_t count) {
-  if (Error error = checkOperands(view, count, count))
-    return error;
   if (Error error = checkFloats(view, count))
     return error;
   if (view.get(0).getRank() < 2)
@@ -182,13 +178,13 @@ static Expected<Values> buildBatch(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getNormalisationRules() {
   static constexpr RuleRow rows[] = {
-      {"BatchNormalization", buildBatch},
-      {"GroupNormalization", buildGroup},
-      {"InstanceNormalization", buildInstance},
-      {"SimplifiedLayerNormalization", buildSimplified},
-      {"com.microsoft.SimplifiedLayerNormalization", buildSimplified},
-      {"com.microsoft.SkipLayerNormalization", buildSkip},
-      {"com.microsoft.SkipSimplifiedLayerNormalization", buildSkip},
+      {"BatchNormalization", buildBatch, 5, 5},
+      {"GroupNormalization", buildGroup, 3, 3},
+      {"InstanceNormalization", buildInstance, 3, 3},
+      {"SimplifiedLayerNormalization", buildSimplified, 0, SIZE_MAX},
+      {"com.microsoft.SimplifiedLayerNormalization", buildSimplified, 0, SIZE_MAX},
+      {"com.microsoft.SkipLayerNormalization", buildSkip, 3, 5},
+      {"com.microsoft.SkipSimplifiedLayerNormalization", buildSkip, 3, 4},
   };
   return rows;
 }

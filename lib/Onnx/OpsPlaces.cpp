@@ -19,16 +19,10 @@ static bool isNumber(NodeView &view, size_t operand, int64_t number) {
 
 /// The dimension of the result that dimension `dim` of the operand becomes.
 static std::optional<size_t> moveUnsqueezed(NodeView &view, size_t dim, size_t rank) {
-  llvm::Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
-  if (!list || !*list) {
-    llvm::consumeError(list.takeError());
+  auto list = drop(view.getList("axes", 1));
+  auto axes = list && *list ? drop(view.getAxes(**list, rank)) : std::nullopt;
+  if (!axes)
     return std::nullopt;
-  }
-  llvm::Expected<std::vector<size_t>> axes = view.getAxes(**list, rank);
-  if (!axes) {
-    llvm::consumeError(axes.takeError());
-    return std::nullopt;
-  }
   for (size_t i = 0, source = 0; i < rank; ++i)
     if (!llvm::is_contained(*axes, i) && source++ == dim)
       return i;

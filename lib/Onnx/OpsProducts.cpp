@@ -76,8 +76,6 @@ static Expected<Value> multiply(NodeView &view, Value lhs, Value rhs) {
 }
 
 static Expected<Values> buildMatMul(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   if (Error error = checkFloats(view, 2))
     return std::move(error);
   Expected<Value> product = multiply(view, view.get(0), view.get(1));
@@ -88,8 +86,6 @@ static Expected<Values> buildMatMul(NodeView &view) {
 
 /// alpha * A' * B' + beta * C
 static Expected<Values> buildGemm(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 3))
-    return std::move(error);
   if (Error error = checkFloats(view, view.has(2) ? 3 : 2))
     return std::move(error);
   if (view.get(0).getRank() != 2 || view.get(1).getRank() != 2)
@@ -122,6 +118,6 @@ static Expected<Values> buildGemm(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getProductRules() {
-  static constexpr RuleRow rows[] = {{"Gemm", buildGemm}, {"MatMul", buildMatMul}};
+  static constexpr RuleRow rows[] = {{"Gemm", buildGemm, 2, 3}, {"MatMul", buildMatMul, 2, 2}};
   return rows;
 }

@@ -10,7 +10,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace attn::onnx;
-using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
@@ -79,21 +78,16 @@ static Value addMean(GraphBuilder &b, const Value &sum, const Value &of, llvm::A
 //===----------------------------------------------------------------------===//
 
 static Expected<Values> buildReduce(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   if (!isFloat(value.element))
     return view.fail("expected an input of floats, found " + getDataTypeName(int64_t(value.element)));
   Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
   if (!list)
     return list.takeError();
-  std::vector<int64_t> all;
-  for (size_t i = 0; i < value.getRank(); ++i)
-    all.push_back(int64_t(i));
   bool isOfAll = !*list || (*list)->empty();
   if (isOfAll && view.getInteger("noop_with_empty_axes", 0) != 0)
     return view.fail("expected axes, found none");
-  Expected<std::vector<size_t>> axes = view.getAxes(isOfAll ? all : **list, value.getRank());
+  Expected<std::vector<size_t>> axes = view.getAxes(isOfAll ? countUp(value.getRank()) : **list, value.getRank());
   if (!axes)
     return axes.takeError();
   GraphBuilder &b = view.b;
@@ -129,8 +123,6 @@ static constexpr int64_t kFirstSoftmaxOpset = 13;
 
 /// The axis of Softmax or LogSoftmax, whose one input is of floats.
 static Expected<size_t> getSoftmaxAxis(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 1))
-    return std::move(error);
   const Value &value = view.get(0);
   bool isOld = view.model.opset < kFirstSoftmaxOpset;
   Expected<size_t> axis = view.getAxis(view.getInteger("axis", isOld ? 1 : -1), value.getRank());
@@ -179,8 +171,6 @@ static Expected<Values> buildLogSoftmax(NodeView &view) {
 /// RMSNormalization leaves the mean and the bias out. Outputs behind the first are those that training keeps.
 static Expected<Values> buildNormalization(NodeView &view) {
   bool isCentered = view.getOp() == "LayerNormalization";
-  if (Error error = checkOperands(view, 2, isCentered ? 3 : 2))
-    return std::move(error);
   const Value &value = view.get(0), &scale = view.get(1);
   Expected<size_t> axis = view.getAxis(view.getInteger("axis", -1), value.getRank());
   if (!axis)
@@ -223,16 +213,16 @@ static Expected<Values> buildNormalization(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getReductionRules() {
   static constexpr RuleRow rows[] = {
-      {"LayerNormalization", buildNormalization},
-      {"LogSoftmax", buildLogSoftmax},
-      {"RMSNormalization", buildNormalization},
-      {"ReduceL2", buildReduce},
-      {"ReduceMax", buildReduce},
-      {"ReduceMean", buildReduce},
-      {"ReduceMin", buildReduce},
-      {"ReduceSum", buildReduce},
-      {"ReduceSumSquare", buildReduce},
-      {"Softmax", buildSoftmax},
+      {"LayerNormalization", buildNormalization, 2, 3},
+      {"LogSoftmax", buildLogSoftmax, 1, 1},
+      {"RMSNormalization", buildNormalization, 2, 2},
+      {"ReduceL2", buildReduce, 1, 2},
+      {"ReduceMax", buildReduce, 1, 2},
+      {"ReduceMean", buildReduce, 1, 2},
+      {"ReduceMin", buildReduce, 1, 2},
+      {"ReduceSum", buildReduce, 1, 2},
+      {"ReduceSumSquare", buildReduce, 1, 2},
+      {"Softmax", buildSoftmax, 1, 1},
   };
   return rows;
 }

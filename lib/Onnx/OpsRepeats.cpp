@@ -18,8 +18,6 @@ using llvm::formatv;
 
 /// Y(…, i, …) = sum of X(…, j, …) over j <= i: with exclusive, j < i; with reverse, from the other end.
 static Expected<Values> buildCumSum(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   if (value.element == DataType::Bool)
     return view.fail("expected an input of numbers, found BOOL");
@@ -67,8 +65,6 @@ static Expected<Values> buildCumSum(NodeView &view) {
 
 /// X over (repeats, size) in each repeated dimension, the two of which are one.
 static Expected<Values> buildTile(NodeView &view) {
-  if (Error error = checkOperands(view, 2, 2))
-    return std::move(error);
   const Value &value = view.get(0);
   if (!view.get(1).integers)
     return view.fail("expected repeats as a constant or made of sizes, found values of the run");
@@ -108,6 +104,6 @@ static Expected<Values> buildTile(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getRepeatRules() {
-  static constexpr RuleRow rows[] = {{"CumSum", buildCumSum}, {"Tile", buildTile}};
+  static constexpr RuleRow rows[] = {{"CumSum", buildCumSum, 2, 2}, {"Tile", buildTile, 2, 2}};
   return rows;
 }

@@ -53,8 +53,6 @@ static Error splitHeads(NodeView &view, Rotary &rotary) {
 
 static Expected<Rotary> readRotary(NodeView &view) {
   bool isForeign = isMicrosoft(view);
-  if (Error error = checkOperands(view, isForeign ? 4 : 3, 4))
-    return std::move(error);
   Rotary rotary;
   rotary.cos = view.get(isForeign ? 2 : 1);
   rotary.sin = view.get(isForeign ? 3 : 2);
@@ -177,6 +175,7 @@ static Expected<Values> buildRotary(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getRotaryRules() {
-  static constexpr RuleRow rows[] = {{"RotaryEmbedding", buildRotary}, {"com.microsoft.RotaryEmbedding", buildRotary}};
+  static constexpr RuleRow rows[] = {{"RotaryEmbedding", buildRotary, 3, 4},
+                                     {"com.microsoft.RotaryEmbedding", buildRotary, 4, 4}};
   return rows;
 }

@@ -8,7 +8,6 @@
 #include "Shared.h"
 
 using namespace attn::onnx;
-using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 
@@ -23,8 +22,6 @@ static mlir::Value addTest(GraphBuilder &b, mlir::Value x, mlir::Value extreme) 
 /// Y(…) = the position along the axis of the largest (smallest) element, the first of several or, with
 /// select_last_index, the last.
 static Expected<Values> buildArg(NodeView &view) {
-  if (Error error = checkOperands(view, 1, 1))
-    return std::move(error);
   const Value &value = view.get(0);
   if (value.element == DataType::Bool)
     return view.fail("expected an input of numbers, found BOOL");
@@ -60,6 +57,6 @@ static Expected<Values> buildArg(NodeView &view) {
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getSelectionRules() {
-  static constexpr RuleRow rows[] = {{"ArgMax", buildArg}, {"ArgMin", buildArg}};
+  static constexpr RuleRow rows[] = {{"ArgMax", buildArg, 1, 1}, {"ArgMin", buildArg, 1, 1}};
   return rows;
 }
