@@ -7,8 +7,7 @@ docs/Training.md has an example.
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 try:
     import jax
@@ -181,9 +180,8 @@ def ring_sdpa(
         )
     window = None if window is None else _checks.window("window", window)
     words = () if softcap is None else (("softcap", softcap),)
-    run = functools.partial(_block, (causal, scale, words), False)
-    run_backward = functools.partial(_block, (causal, scale, words), True)
-    ring = _xla_ring.Ring(axis_name, layout, causal, window, _Function(run), _Function(run_backward))
+    run, run_backward = (_Block(causal, scale, words, is_backward=x) for x in (False, True))
+    ring = _xla_ring.Ring(axis_name, layout, causal, window, run, run_backward)
     sinks = () if sink is None else (jnp.asarray(sink).astype(_xla_call.score_type(q.dtype)),)
     q, k, v, *sinks = _xla.varying((q, k, v, *sinks))
     out, lse = _ring(ring, q, k, v, sinks[0] if sinks else None)
@@ -193,36 +191,26 @@ def ring_sdpa(
 _ring = jax.jit(_xla_ring.attention, static_argnums=0)
 
 
-class _Function:
-    """A partial function, equal to another of the same arguments, so that a jit knows it."""
+class _Block(NamedTuple):
+    """A step of a ring by a kernel: a function of arrays that equals another of the same constants, as a jit needs."""
 
-    def __init__(self, function: functools.partial[Any]) -> None:
-        self._function, self._key = function, (function.func, function.args)
+    causal: bool
+    scale: float | None
+    words: tuple[tuple[str, float], ...]
+    is_backward: bool
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Function) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-
-def _block(form: tuple[Any, ...], is_backward: bool, *arrays: Any) -> Any:
-    """A step of a ring by a kernel: out, max, log_sum; or the gradients, by those of whole rows."""
-    causal, scale, words = form
-    window, q, k, v, sink, offsets, *saved = arrays
-    where = {"causal" if causal else "align": offsets, "layout": "bhsd"}
-    if q.dtype.itemsize < 4:
-        where["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
-    given = {"q": q, "k": k, "v": v, "sink": sink}
-    tensors, call = _xla_call.made(sdpa, given, {"window": window, **dict(words)}, {}, scale=scale, **where)
-    if not is_backward:
-        out, _, row_max, log_sum = _xla_operator.first_order(call, tuple(tensors.values()))
-        return out, row_max, log_sum
-    grad = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
-    return _xla_operator.first_order(call._replace(grad=grad, has_dlse=True), (*tensors.values(), *saved))
+    def __call__(self, window: Any, q: Any, k: Any, v: Any, sink: Any, offsets: Any, *saved: Any) -> Any:
+        """out, max, log_sum; or the gradients, by those of whole rows."""
+        where = {"causal" if self.causal else "align": offsets, "layout": "bhsd"}
+        if q.dtype.itemsize < 4:
+            where["out_dtype"] = "float32"  # results of blocks are summed, and rounded once
+        given, words = {"q": q, "k": k, "v": v, "sink": sink}, {"window": window, **dict(self.words)}
+        tensors, call = _xla_call.made(sdpa, given, words, {}, scale=self.scale, **where)
+        if not self.is_backward:
+            out, _, row_max, log_sum = _xla_operator.first_order(call, tuple(tensors.values()))
+            return out, row_max, log_sum
+        grad = ("q", "k", "v") if sink is None else ("q", "k", "v", "sink")
+        return _xla_operator.first_order(call._replace(grad=grad, has_dlse=True), (*tensors.values(), *saved))
 
 
 def sdpa_backward(

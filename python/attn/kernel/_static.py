@@ -209,32 +209,31 @@ class Library:
         call = _call.dense(q, k, v, self._kind, **options)
         problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
         row_max, log_sum = _lse.terms(lse)
-        saved = {"out": out, "max": row_max, "log_sum": log_sum, "dout": dout} | (
-            {} if dlse is None else {"dlse": dlse}
-        )
-        inputs = call.inputs + [self._as_input(name, x) for name, x in saved.items()]
-        words = self._get_words(problem, options)
-        entry, results = self._run(words, inputs, model=q, line=problem.line(), stream=stream)
+        saved = {"out": out, "max": row_max, "log_sum": log_sum, "dout": dout, "dlse": dlse}
+        named = {name: x for name, x in saved.items() if name != "dlse" or x is not None}
+        inputs = call.inputs + [self._as_input(name, x) for name, x in named.items()]
+        entry, results = self._run_problem(problem, inputs, options, q, stream)
         gradients = {x["name"].removeprefix("d"): y for x, y in zip(entry.outputs, results, strict=True)}
         return {name: gradients[name] for name in names}
 
     def _run_call(self, kind: _running.Kind, operands: tuple[Any, ...], options: dict[str, Any], stream: Any) -> Any:
         _check_keywords(kind.function.__name__, options, _options(kind.function))
         call = kind.call(*operands, target=self._kind, **options)
-        words, model = self._get_words(call.problem, options), operands[0]
-        return _alone(self._run(words, call.inputs, model=model, line=call.problem.line(), stream=stream)[1])
+        return _alone(self._run_problem(call.problem, call.inputs, options, operands[0], stream)[1])
 
     def _as_input(self, name: str, value: Any) -> Any:
         """An array on the CPU; of a library for GPUs what the call has, which is looked at later."""
         return value if self.is_for_gpus else _tensor.as_array(name, value)
 
-    def _get_words(self, problem: _problem.Problem, options: dict[str, Any]) -> list[str]:
+    def _run_problem(
+        self, problem: _problem.Problem, inputs: list[Any], options: dict[str, Any], model: Any, stream: Any
+    ) -> tuple[_Entry, tuple[Any, ...]]:
         words = _features.words(problem)
         if options.get("align") is None and _features.canonical(words) not in self._kernels:
             # Of as many queries as keys every alignment is one: a line may name none.
             unplaced = [word for word in words if not word.startswith("align=")]
             words = unplaced if _features.canonical(unplaced) in self._kernels else words
-        return words
+        return self._run(words, inputs, model=model, line=problem.line(), stream=stream)
 
     def __call__(self, features: str, *inputs: Tensor | float, stream: Any = None) -> Tensor | tuple[Tensor, ...]:
         """Calls the kernel for these features and inputs.

@@ -51,6 +51,7 @@ def context_parallel(
         raise ValueError("expected no_restore_buffers to be some of buffers, found another tensor")
     chosen = _call.settings(mesh, method, layout, ordered, cu_seqlens)
     from attn.torch import _context
+    from attn.torch._sdpa import sdpa
 
     _context.check()
     group = Group(mesh)
@@ -62,7 +63,7 @@ def context_parallel(
             x.copy_(shard)
     native = torch.nn.functional.scaled_dot_product_attention
     _active.stack.append(chosen)
-    torch.nn.functional.scaled_dot_product_attention = _in_place_of_pytorchs
+    torch.nn.functional.scaled_dot_product_attention = sdpa  # whose first arguments are those of PyTorch's
     try:
         yield
     finally:
@@ -73,21 +74,6 @@ def context_parallel(
                 if original is not None:
                     x.resize_(original.shape)
                     x.copy_(original)
-
-
-def _in_place_of_pytorchs(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Any:
-    from attn.torch._sdpa import sdpa
-
-    return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def _shards(group: Group, chosen: _call.Settings, buffers: list[Tensor], dims: list[int]) -> list[Tensor]:
@@ -119,33 +105,6 @@ def _are_packed_positions(x: Tensor) -> bool:
     starts = rows[:, 1:] == 0
     rises = rows.diff(dim=1) == 1
     return bool((starts | rises).all() and (rows[:, 0] == 0).all() and starts.any() and rises.any())
-
-
-def varlen_sdpa(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Any, cu_seqlens_k: Any, options: dict[str, Any]) -> Any:
-    """`attn.torch.varlen_sdpa` inside of the context: prefix sums are of the whole, the same for queries and keys.
-
-    Args:
-      q, k, v: (rows of the rank, H, D).
-      options: its other arguments.
-
-    Raises:
-      ValueError: the prefix sums differ.
-    """
-    if cu_seqlens_q is not cu_seqlens_k and not torch.equal(
-        torch.as_tensor(cu_seqlens_q), torch.as_tensor(cu_seqlens_k)
-    ):
-        raise ValueError(
-            "expected cu_seqlens_k to be cu_seqlens_q in a sequence on several ranks, found others; attention to other "
-            "sequences has no shards"
-        )
-    chosen = _active.settings()
-    chosen = _call.settings(*chosen[:3], chosen.ordered, cu_seqlens_q)
-    batch = [x.transpose(0, 1)[None] for x in (q, k, v)]
-    with_lse = bool(options.get("return_lse"))
-    found = _call.run(chosen, *batch, {**options, "enable_gqa": True}, with_lse)
-    if not with_lse:
-        return found[0].transpose(0, 1)
-    return found[0][0].transpose(0, 1), found[1][0]
 
 
 def unshard(x: Tensor, dim: int, mesh: Any = None, *, layout: str | Tensor = "zigzag") -> Tensor:
