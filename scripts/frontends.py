@@ -77,6 +77,10 @@ def randomize(text: str) -> str:
     return SPLAT.sub(draw, text)
 
 
+# What every attnc gets.
+OPTIONS: list[str] = []
+
+
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs `command` whatever its exit status is."""
     return subprocess.run([str(x) for x in command], capture_output=True, text=True)
@@ -97,10 +101,10 @@ def check_numbers(tools: Path, path: Path) -> str:
         errors = re.findall(r"relative to max \|ref\| (\S+)", done.stdout)
         return max(map(float, errors)) if errors else float("nan")
 
-    done = run(tools / "attnc", "run", "--check", path)
+    done = run(tools / "attnc", "run", "--check", path, *OPTIONS)
     if not done.returncode:
         return ""
-    as_written = run(tools / "attnc", "run", "--check", "--raise=false", path)
+    as_written = run(tools / "attnc", "run", "--check", "--raise=false", path, *OPTIONS)
     is_same = get_largest(done) <= 2 * get_largest(as_written) and get_largest(done) < ILL_CONDITIONED
     return "" if is_same else get_error(done)
 
@@ -108,7 +112,7 @@ def check_numbers(tools: Path, path: Path) -> str:
 def compare(tools: Path, path: Path, numbers: Path, folder: Path) -> str:
     """What is wrong with the results for the framework's inputs; empty where nothing is."""
     stored = np.load(numbers)
-    command: list[str | Path] = [tools / "attnc", "run", path]
+    command: list[str | Path] = [tools / "attnc", "run", path, *OPTIONS]
     element = re.search(r"@\w+\((.*?)\) ->", path.read_text(), re.S)[1].split("tensor<")[1:]
     for i, kind in enumerate(element):
         values = stored[f"in{i}"]
@@ -171,8 +175,10 @@ def main() -> None:
     parser.add_argument("--expected", type=Path, help="folder of NAME.npz with the framework's inputs and results")
     parser.add_argument("--fused", action="store_true", help="after linalg-fuse-elementwise-ops")
     parser.add_argument("--tools", type=Path, default=ROOT / "build/release/bin", help="folder of attn-opt and attnc")
+    parser.add_argument("--object-cache", default="", help="attnc's: a folder where machine code is kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
+    OPTIONS.extend([f"--object-cache={options.object_cache}"] if options.object_cache else [])
     files = [x for path in options.files for x in (sorted(path.rglob("*.mlir")) if path.is_dir() else [path])]
     if not files:
         parser.error(f"expected .mlir files in {' '.join(map(str, options.files))}, found none")

@@ -82,6 +82,7 @@ class Runner:
     def __init__(self, attnc: Path, target: str = "", emulator: Path | None = None, runner: str = "") -> None:
         """Takes the driver's path, the target, and the library (tile_emulator.c) or the command that runs it."""
         self.attnc = attnc
+        self.cache: list[str] = []  # an option that no paste needs
         self.options = [f"--target={target}"] if target else []
         self.compiles = is_gpu(target)
         # Idle threads that spin would take the cores of the other jobs.
@@ -101,7 +102,9 @@ class Runner:
         command = [str(self.attnc), *(option for option in options if option)]
         paste = shlex.join(["attnc", *command[1:]])
         try:
-            done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT, env=self.environment, check=False)
+            done = subprocess.run(
+                [*command, *self.cache], capture_output=True, timeout=TIME_LIMIT, env=self.environment, check=False
+            )
         except subprocess.TimeoutExpired:
             return Result(f"no end within {TIME_LIMIT} s", "", paste)
         output = (done.stdout + done.stderr).decode(errors="replace")
@@ -141,6 +144,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the cases and, with their numbers, of the inputs (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="lines at a time (one a core)")
     parser.add_argument("--attnc", type=Path, default=root / "build/release/bin/attnc")
+    parser.add_argument("--object-cache", default="", help="attnc's: a folder where machine code is kept")
     parser.add_argument("--target", default="", help="of the kernels (this processor)")
     parser.add_argument("--emulator", type=Path, help="a library, preloaded, that executes what the processor lacks")
     parser.add_argument("--runner", default="", help="a command that runs another architecture, of attnc run --runner")
@@ -154,6 +158,7 @@ def main() -> int:
         Generator(arguments.seed, arguments.needed),
         Runner(arguments.attnc, arguments.target, arguments.emulator, arguments.runner),
     )
+    runner.cache += [f"--object-cache={arguments.object_cache}"] if arguments.object_cache else []
     stop = arguments.start + arguments.count
     cases = [case for _, case in zip(range(stop), generator.cases(), strict=False)][arguments.start :]
     numbers = range(arguments.start, stop)

@@ -213,9 +213,10 @@ class Result:
 class Runner:
     """Runs cases with the tools of one build."""
 
-    def __init__(self, attnc: Path, folder: Path) -> None:
-        """Takes the driver's path, and a folder for IR and PTX."""
+    def __init__(self, attnc: Path, folder: Path, object_cache: str = "") -> None:
+        """Takes the driver's path, a folder for IR and PTX, and one where attnc keeps machine code."""
         self.attnc, self.folder = attnc, folder
+        self.cache = [f"--object-cache={object_cache}"] if object_cache else []
         # Idle threads that spin would take the cores of the other jobs.
         self.environment = os.environ | {"OMP_WAIT_POLICY": "passive", "LLVM_DISABLE_SYMBOLIZATION": "1"}
         self.find_policy = lru_cache(maxsize=None)(self.find_policy_once)
@@ -223,6 +224,7 @@ class Runner:
     def call(self, *words: str, tool: str = "attnc") -> tuple[int, str]:
         """Exit status and what was printed."""
         command = [str(self.attnc.with_name(tool)), *(word for word in words if word)]
+        command += self.cache if tool == "attnc" else []
         try:
             done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT, env=self.environment, check=False)
         except subprocess.TimeoutExpired:
@@ -323,6 +325,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the problems and schedules (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="schedules at a time (one a core)")
     parser.add_argument("--attnc", type=Path, default=root / "build/release/bin/attnc")
+    parser.add_argument("--object-cache", default="", help="attnc's: a folder where machine code is kept")
     parser.add_argument("--messages", action="store_true", help="print the refusals, the most frequent first")
     parser.add_argument("--keep", type=Path, help="folder for the IR of --start and --count, which is else removed")
     arguments = parser.parse_args()
@@ -336,7 +339,7 @@ def main() -> int:
     messages: Counter[str] = Counter()
 
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(arguments.jobs) as pool:
-        runner = Runner(arguments.attnc, arguments.keep or Path(temporary))
+        runner = Runner(arguments.attnc, arguments.keep or Path(temporary), arguments.object_cache)
 
         def run(number: int) -> Result:
             return runner.run(runner.draw(number, arguments.seed, problems[number // PER_PROBLEM]), number)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paths import ATTNC
+from paths import ATTNC, OBJECTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("folder", ["jax", "torch"])
 def test_all_are_raised_and_right(folder, fused):
     command = [sys.executable, ROOT / "scripts/frontends.py", ROOT / "test/Frontends" / folder, *fused]
+    command.append(f"--object-cache={OBJECTS}")
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     *lines, last = done.stdout.splitlines()

@@ -4,13 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from paths import ATTNC
+from paths import ATTNC, OBJECTS
 
 MATRIX = Path(__file__).parents[2] / "scripts" / "matrix.py"
 
 
 def test_first_lines_agree_with_the_reference():
-    command = [sys.executable, MATRIX, "--count=40", "--seed=1", f"--attnc={ATTNC}"]
+    command = [sys.executable, MATRIX, "--count=40", "--seed=1", f"--attnc={ATTNC}", f"--object-cache={OBJECTS}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "40 lines, 39 passed, 1 refused, 0 failed"

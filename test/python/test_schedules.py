@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from paths import ATTNC
+from paths import ATTNC, OBJECTS
 
 SCHEDULES = Path(__file__).parents[2] / "scripts" / "schedules.py"
 PACKED = "b4 hq4 hkv4 sq4 sk200 d64 f32 layout=varlen"
 
 
 def test_each_is_refused_or_right():
-    command = [sys.executable, SCHEDULES, "--count=60", "--seed=1", f"--attnc={ATTNC}"]
+    command = [sys.executable, SCHEDULES, "--count=60", "--seed=1", f"--attnc={ATTNC}", f"--object-cache={OBJECTS}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = re.fullmatch(r"60 schedules: right (\d+), refused (\d+), wrong 0", done.stdout.splitlines()[-1])
