@@ -154,15 +154,16 @@ static void unroll(scf::ForOp loop, int32_t rounds) {
                                                                  {}, {}, {}, {}, {}, {}));
 }
 
-/// A tile in registers that begins with one value is written in place. CSE makes one op of equal ones: each use has its
-/// own again.
+/// A loop writes the tiles that it carries in place. CSE makes one op of tiles that begin with one value: each argument
+/// of the loop has its own again.
 static void separateFills(gpu::GPUFuncOp kernel) {
-  kernel.walk([](linalg::FillOp fill) {
-    if (fill->getNumResults() == 0 || !isInRegisters(fill.getResult(0).getType()))
-      return;
-    OpBuilder b(fill);
-    while (!fill->use_empty() && !fill->hasOneUse())
-      fill->getUses().begin()->set(b.clone(*fill)->getResult(0));
+  kernel.walk([](scf::ForOp loop) {
+    llvm::SmallPtrSet<Operation *, 4> taken;
+    for (OpOperand &init : loop.getInitArgsMutable()) {
+      auto fill = init.get().getDefiningOp<linalg::FillOp>();
+      if (fill && isInRegisters(init.get().getType()) && !taken.insert(fill).second)
+        init.set(OpBuilder(fill).clone(*fill)->getResult(0));
+    }
   });
 }
 
