@@ -130,13 +130,13 @@ void ProblemBuilder::setRegion(Region &region, StringRef text, bool hasKeyHeads)
   if (text.empty() || isWrong)
     return;
   auto print = [](const Problem::Capture &capture) { return "%" + capture.name + " : " + capture.type; };
-  std::string parameters = llvm::join(llvm::map_range(problem.captures, print), ", ");
-  std::string source = llvm::formatv("\"scf.execute_region\"() ({{\n^bb0({0}):\n\"scf.execute_region\"() ({1}) : () -> "
-                                     "()\n}) : () -> ()",
-                                     parameters, text);
-  if (parameters.empty())
-    source =
-        llvm::formatv("\"scf.execute_region\"() ({{\n\"scf.execute_region\"() ({0}) : () -> ()\n}) : () -> ()", text);
+  std::string block =
+      captures.empty() ? "" : "\n^bb0(" + llvm::join(llvm::map_range(problem.captures, print), ", ") + "):";
+  std::string source = llvm::formatv(
+      "\"scf.execute_region\"() ({{{0}\n\"scf.execute_region\"() ({1}) : () -> ()\n}) : () -> ()", block, text);
+  // A line of it is that of printProblem, which has the mask's region behind the scores'.
+  if (text.data() == problem.maskMod.data() && !problem.scoreMod.empty())
+    source.insert(0, StringRef(problem.scoreMod).count('\n') + 1, '\n');
   Block parsed;
   if (llvm::Error error = checkNesting({source, "problem"})) {
     emitError(llvm::toString(std::move(error)));
@@ -228,6 +228,7 @@ llvm::Expected<std::string> attn::problemToMLIR(const Problem &problem, StringRe
   std::string text, diagnostics;
   llvm::raw_string_ostream os(text), errors(diagnostics);
   llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(printProblem(problem), "problem"), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context, errors);
   OwningOpRef<ModuleOp> module = buildProblem(context, problem, name);
   if (!module)

@@ -160,7 +160,10 @@ TEST(ProblemIR, OfWeightsWithKeyHeads) {
 /// Regions and types of captures are MLIR, and the only parts of a problem that may be none.
 TEST(ProblemIR, OfNoMLIR) {
   EXPECT_EQ(getText("sq3 d4\nmask_mod {\n  %t = arith.constant true\n  attn.yield %u : i1\n}"),
-            "problem:4:14: error: use of undeclared SSA value name");
+            "problem:4:14: error: use of undeclared SSA value name\n  attn.yield %u : i1\n             ^");
+  EXPECT_EQ(
+      getText("sq3 d4\nscore_mod {\n^bb0(%s: f32):\n  attn.yield %s : f32\n}\nmask_mod {\n  attn.yield %u : i1\n}"),
+      "problem:7:14: error: use of undeclared SSA value name\n  attn.yield %u : i1\n             ^");
   EXPECT_EQ(getText("sq3 d4\ncaptures(%a : tensor<wrong>)"), "tensor<wrong>:1:8: error: expected non-function type");
 }
 
