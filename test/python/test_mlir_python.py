@@ -58,4 +58,5 @@ def test_every_op_has_a_class():
 
 def test_enums_are_those_of_the_dialect():
     assert [str(x) for x in dialect.CausalAlignment] == ["top_left", "bottom_right", "offset"]
-    assert {"fma", "pairs", "bytes", "amx", "mma", "tf32", "wgmma"} == {str(x) for x in dialect.Instruction}
+    names = {"fma", "fma_lanes", "pairs", "quads", "bytes", "amx", "mma", "tf32", "wgmma"}
+    assert {str(x) for x in dialect.Instruction} == names

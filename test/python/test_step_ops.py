@@ -13,7 +13,11 @@ S, V, R = f"tensor<{ROWS}x{HALF}xf32>", f"tensor<{ROWS}x{COLUMNS}xf32>", f"tenso
 
 # Keeps key j of the half that begins at FIRST for the rows i with j <= i + 4: the last keys have no row.
 MAP = f"""  %mapBEGIN = attn.map_scores ins(%sBEGIN : {S}) bias(%biasBEGIN : {S}) outs(%es : {S})
-      {{scale = {SCALE} : f64, softcap = {CAP} : f64}} mask_mod {{
+      {{scale = {SCALE} : f64}} score_mod {{
+  ^bb0(%score: f32):
+    %capped = attn.cap %score {{limit = {CAP} : f64}} : f32
+    attn.yield %capped : f32
+  }} mask_mod {{
     %i = attn.index query : index
     %j = attn.index key : index
     %first = arith.constant FIRST : index
