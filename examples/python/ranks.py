@@ -3,6 +3,8 @@
 torchrun --nproc-per-node=2 examples/python/ranks.py
 """
 
+import gc
+
 import torch
 import torch.distributed as dist
 
@@ -41,3 +43,4 @@ def main():
 
 
 main()
+gc.collect()  # what autograd has recorded may hold the mesh in cycles, and its threads with it until the process ends
