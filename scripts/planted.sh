@@ -11,7 +11,7 @@ mkdir -p "$copy"
 git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$copy"
 cd "$copy"
 patch --strip=1 --quiet <test/planted/words.patch
-scripts/python-words.py >python/attn/words/_words.py
+"$environments/venv/bin/python" scripts/python-words.py >python/attn/words/_words.py
 cmake --preset release
 ninja -C build/release -j "$(($(nproc) < 2 ? 1 : 2))" attnc attn-opt attn-ptx-run attn_c
 export PYTHONPATH=$copy/python
