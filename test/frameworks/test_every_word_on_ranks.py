@@ -10,7 +10,7 @@ import attn.torch
 from attn.torch.parallel import _layout
 from attn.words import _words
 from helpers import assert_close
-from test_every_word import UNDIFFERENTIATED, VALUES, as_regions
+from test_every_word import VALUES, as_regions
 
 S, D = 48, 16
 METHODS = ("allgather", "ring", "ulysses")
@@ -27,12 +27,10 @@ def on_ranks(rank, count):
         options = {word: VALUES[form], "is_causal": word == "prefix"}
         for method in METHODS:
             *leaves, dout = (layout.shard_of(x, rank, 2) for x in inputs())
-            leaves = [x.requires_grad_(word not in UNDIFFERENTIATED) for x in leaves]
+            leaves = [x.requires_grad_(True) for x in leaves]
             out = attn.torch.sharded_sdpa(*leaves, method=method, **options)
-            results = [out.detach()]
-            if word not in UNDIFFERENTIATED:
-                out.backward(dout)
-                results += [x.grad for x in leaves]
+            out.backward(dout)
+            results = [out.detach(), *(x.grad for x in leaves)]
             found[word, method] = [attn.torch.unshard(x, 2).numpy() for x in results]
     return found
 
@@ -47,7 +45,6 @@ def found():
 def test_ranks_compute_the_formula(found, word, method):
     q, k, v, dout = (x.numpy() for x in inputs())
     expected = [attn.reference.sdpa(q, k, v, **as_regions(word, 0))]
-    if word not in UNDIFFERENTIATED:
-        expected += attn.reference.sdpa_backward(q, k, v, None, None, dout, **as_regions(word, 0)).values()
+    expected += attn.reference.sdpa_backward(q, k, v, None, None, dout, **as_regions(word, 0)).values()
     for x, y in zip(found[word, method], expected, strict=True):
         assert_close(x, y, np.float32)
