@@ -20,16 +20,16 @@ static constexpr OperandLayout kRows = OperandLayout::Rows, kPairs = OperandLayo
 
 /// In the order of the enumeration.
 static constexpr InstructionInfo kInfos[] = {
-    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, head, keys, warps
-    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, 1, 1},
-    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 2, 1, 0},
-    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, 1, 0},
-    {Instruction::AMX, true, true, false, 32, true, 0, kPairs, kColumns, 32, TargetInfo::kTileDepth, 0},
-    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1, 1},
-    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, 1, 1},
-    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1, 4},
-    {Instruction::FMALanes, true, false, false, 1, false, 0, kRows, kRows, 1, 1, 0},
-    {Instruction::Quads, true, false, false, 4, true, 0, kPairs, kPairs, 8, 1, 0},
+    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, head, keys, warps, transposed
+    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, 1, 1, 2},
+    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 2, 1, 0, 3},
+    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, 1, 0, 2},
+    {Instruction::AMX, true, true, false, 32, true, 0, kPairs, kColumns, 32, TargetInfo::kTileDepth, 0, 5},
+    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1, 1, 2},
+    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, 1, 1, 2},
+    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, 1, 4, 2},
+    {Instruction::FMALanes, true, false, false, 1, false, 0, kRows, kRows, 1, 1, 0, 2},
+    {Instruction::Quads, true, false, false, 4, true, 0, kPairs, kPairs, 8, 1, 0, 3},
 };
 
 static const InstructionInfo &getInfo(Instruction instruction) { return kInfos[static_cast<size_t>(instruction)]; }

@@ -7,6 +7,7 @@
 #ifndef ATTN_SCHEDULE_INSTRUCTION_H
 #define ATTN_SCHEDULE_INSTRUCTION_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,10 @@ struct InstructionInfo {
   int64_t headMultiple; ///< of head sizes of a prefill tile; of V too where V is laid out in columns
   int64_t keyMultiple;  ///< it multiplies whole key tiles, multiples of this, whose end may be padding
   int64_t warps;        ///< that execute it together; 0 on a CPU
+  /// Operands of a backward step that are transposed: K and V as columns; K as pairs of keys; Q and dO as columns.
+  size_t numTransposed;
+  /// Elements of the summed dimension that lie together where the layout is Pairs, else 1.
+  int64_t getPairSize() const { return queryLayout == OperandLayout::Pairs ? 2 : 1; }
   /// True where it reads tiles in shared memory by descriptors, so they are laid out in panels (BlockLayout.h).
   bool readsPanels() const { return warps > 1; }
 };

@@ -9,7 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardProducts.h"
-#include <limits>
+#include "attn/IR/Decompose.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -18,37 +19,107 @@ using namespace attn::cpu;
 /// As many rows as keep the units busy, and few enough to waste little of.
 static constexpr int64_t kTailRows = 4;
 
-BackwardProducts::BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, Value numRows)
-    : vb(vb), vectors(schedule.getBlockVectors()), panelKeys(schedule.getPanelKeys()),
-      blockRows(schedule.getBlockRows()), tailRows(std::min(kTailRows, schedule.getBlockRows())),
-      depth(schedule.getInfo().depth), numRows(numRows) {
-  if (schedule.getInfo().keyMultiple == 1)
-    return;
-  scratch = vb.stackBuffer({kTileBlock, kTileBlock});
-  blockRows = kTileBlock;
-  depth = 2;
+BackwardProducts::BackwardProducts(VectorBuilder &vb, BackwardStepOp step, Value numRows, Value keyCount)
+    : vb(vb), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())), vectors(schedule.getBlockVectors()),
+      panelKeys(schedule.getPanelKeys()), blockRows(schedule.getBlockRows()),
+      tailRows(std::min(kTailRows, schedule.getBlockRows())), depth(schedule.getInfo().getPairSize()), numRows(numRows),
+      keyCount(keyCount) {}
+
+std::unique_ptr<BackwardProducts> attn::cpu::createBackwardProducts(VectorBuilder &vb, BackwardStepOp step,
+                                                                    Value numRows, Value keyCount) {
+  switch (cast<BackwardAttr>(*step.getSchedule()).getInfo().instruction) {
+  case Instruction::Pairs: return std::make_unique<BackwardPairs>(vb, step, numRows, keyCount);
+  case Instruction::AMX: return std::make_unique<BackwardTiles>(vb, step, numRows, keyCount);
+  default: return std::make_unique<BackwardProducts>(vb, step, numRows, keyCount);
+  }
+}
+
+bool BackwardProducts::hasTail() const {
+  std::optional<int64_t> constant = getConstantIntValue(keyCount);
+  return !constant || *constant % panelKeys != 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+int64_t BackwardProducts::getPaddedRows(int64_t rows) const { return llvm::alignTo(rows + tailRows, 2); }
+
+Value BackwardProducts::getRows(Value panel) {
+  auto type = cast<MemRefType>(scores.getType());
+  SmallVector<int64_t> shape(type.getShape().drop_front());
+  auto layout = StridedLayoutAttr::get(vb.b.getContext(), ShapedType::kDynamic, {panelKeys, 1});
+  auto rows = MemRefType::get(shape, type.getElementType(), layout);
+  OpFoldResult zero = vb.b.getIndexAttr(0), one = vb.b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = {one, vb.b.getIndexAttr(shape[0]), vb.b.getIndexAttr(shape[1])};
+  return memref::SubViewOp::create(vb.b, vb.loc, rows, scores, ArrayRef<OpFoldResult>{panel, zero, zero}, sizes,
+                                   ArrayRef<OpFoldResult>{one, one, one});
+}
+
+void BackwardProducts::allocate(int64_t numPanels) {
+  // P is a panel behind those of G: products of both have one form.
+  scores = vb.stackBuffer({numPanels + 1, getPaddedRows(schedule.getQueryTile()), panelKeys});
+  weights = weightFactors = getRows(vb.index(numPanels));
+  queryFactors = scores;
+  keyColumns = step.getTransposed()[0];
+  valueColumns = step.getTransposed()[1];
+  query = step.getQuery();
+  dout = step.getDout();
+  keys = step.getKey();
+}
+
+void BackwardProducts::beginPanel(const Panel &panel) { gradients = gradientFactors = getRows(panel.index); }
+
+void BackwardProducts::storeRows(const Panel &panel, GetRow getRow) {
+  vb.loop(panel.lower, panel.upper, 1, {}, [&](Value row, ValueRange) {
+    auto [p, g] = getRow(row);
+    for (auto [factors, target] : {std::pair(p, weights), std::pair(g, gradients)})
+      for (auto [v, vector] : llvm::enumerate(factors))
+        vb.store(vector, target, {row, vb.index(v * vb.lanes)});
+    return Values();
+  });
+}
+
+void BackwardProducts::clearRows(const Panel &panel) {
+  Value end = vb.minimum(vb.multiply(vb.divide(vb.add(panel.upper, blockRows - 1), blockRows), blockRows), numRows);
+  vb.loop(panel.upper, end, 1, {}, [&](Value row, ValueRange) {
+    auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(queryFactors.getType()));
+    for (int64_t v = 0; v < vectors; ++v)
+      vb.store(vb.zero(type), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
+    return Values();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void BackwardProducts::multiplyRows(const Panel &panel, bool hasGradients) {
+  beginPanel(panel);
+  emitRowProduct(panel, step.getQuery(), keyColumns, weights, getStaticSize(step, DimKind::HeadSize));
+  if (hasGradients)
+    emitRowProduct(panel, step.getDout(), valueColumns, gradients, getStaticSize(step, DimKind::ValueSize));
+}
+
+void BackwardProducts::multiplyKeys(const Panel &panel) {
+  if (step.getDvalue())
+    emitKeyProduct(panel, dout, weightFactors, step.getDvalue(), getStaticSize(step, DimKind::ValueSize));
+  if (step.getDkey())
+    emitKeyProduct(panel, query, gradientFactors, step.getDkey(), getStaticSize(step, DimKind::HeadSize));
+}
+
+void BackwardProducts::multiplyQueries(const PanelBounds &panels) {
+  emitQueryProduct(panels, getStaticSize(step, DimKind::HeadSize));
 }
 
 Values BackwardProducts::multiply(int64_t rows, int64_t count, Value size, ValueRange init,
                                   function_ref<Value(int64_t, Value)> scalarAt,
                                   function_ref<Value(Value, int64_t)> vectorAt) {
-  auto addPairs = [&](Value, Value pair, Value pairs, Value sum) { return vb.multiplyAddPairs(pair, pairs, sum); };
-  return emitRegisterKernel(vb, rows, count, size, init, scalarAt, vectorAt,
-                            usesPairs() ? Combine(addPairs) : Combine());
-}
-
-Value BackwardProducts::loadScalar(Value memref, Values indices) {
-  if (!usesPairs())
-    return load(memref, indices);
-  indices.back() = vb.multiply(indices.back(), depth);
-  return vb.loadPair(memref, indices);
+  return emitRegisterKernel(vb, rows, count, size, init, scalarAt, vectorAt);
 }
 
 Value BackwardProducts::loadVector(Value memref, Values indices, int64_t count) {
-  if (!usesPairs())
-    return vb.loadMasked(memref, indices, vb.getMask(count));
-  indices.back() = vb.multiply(indices.back(), depth);
-  return count < vb.lanes ? vb.loadFirstPairs(memref, indices, count) : vb.loadPairs(memref, indices);
+  return vb.loadMasked(memref, indices, vb.getMask(count));
 }
 
 void BackwardProducts::outline(function_ref<void()> body) {
@@ -83,9 +154,7 @@ void BackwardProducts::forEachRows(Value lower, Value upper, function_ref<void(V
     emitBlocks(end, upper, tailRows, /*isWhole=*/false);
 }
 
-void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value columns, Value target, int64_t size) {
-  if (usesTiles())
-    return emitRowProductByTiles(panel, rows, columns, target, size);
+void BackwardProducts::emitRowProduct(const Panel &panel, Value rows, Value columns, Value target, int64_t size) {
   outline([&] {
     Value last = vb.subtract(numRows, vb.index(1));
     forEachRows(panel.lower, panel.upper, [&](Value first, int64_t count, bool isWhole) {
@@ -103,11 +172,9 @@ void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value
   });
 }
 
-void BackwardProducts::emitKeyProduct(const PanelRange &panel, Value rows, Value factors, Value sums, int64_t columns) {
-  if (usesTiles())
-    return emitKeyProductByTiles(panel, rows, factors, sums, columns);
+void BackwardProducts::emitKeyProduct(const Panel &panel, Value rows, Value factors, Value sums, int64_t columns) {
   outline([&] {
-    Value lower = vb.divide(panel.lower, depth), size = countPairs(vb.subtract(panel.upper, panel.lower));
+    Value lower = vb.divide(panel.lower, depth), size = countSteps(vb.subtract(panel.upper, panel.lower));
     forEachBlock(vb, vb.b.getIndexAttr(columns), blockRows, {}, [&](Value first, int64_t count, ValueRange) {
       Values products = multiply(
           count, vectors, size, getZeros(count * vectors),
@@ -125,7 +192,7 @@ void BackwardProducts::emitKeyProduct(const PanelRange &panel, Value rows, Value
         addAll(Values(vectors));
         return Values();
       }
-      Value isWhole = arith::CmpIOp::create(vb.b, vb.loc, arith::CmpIPredicate::sge, panel.keys, vb.index(panelKeys));
+      Value isWhole = compare(arith::CmpIPredicate::sge, panel.keys, vb.index(panelKeys));
       emitIf(
           isWhole, [&] { addAll(Values(vectors)); },
           [&] {
@@ -145,29 +212,24 @@ Value BackwardProducts::isEmptyRow(Value lse) {
                                arith::ConstantOp::create(vb.b, vb.loc, none));
 }
 
-void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Value sums, Value bounds, Value numPanels,
-                                        Value keyCount, bool hasTail, int64_t columns) {
-  if (usesTiles())
-    return emitQueryProductByTiles(factors, keys, lse, sums, bounds, numPanels, columns);
+void BackwardProducts::emitQueryProduct(const PanelBounds &panels, int64_t columns) {
+  Value sums = step.getDquery();
   // Panels of columns outside: they stay in the first-level cache.
   auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, int64_t width) {
     int64_t count = llvm::divideCeil(width, vb.lanes);
     auto addPanel = [&](Value panel, ValueRange init) -> Values {
-      Value lower = load(bounds, {panel, vb.index(0)}), upper = load(bounds, {panel, vb.index(1)});
-      auto compare = [&](arith::CmpIPredicate is, Value x, Value y) {
-        return arith::CmpIOp::create(vb.b, vb.loc, is, x, y).getResult();
-      };
+      Value lower = load(panels.bounds, {panel, vb.index(0)}), upper = load(panels.bounds, {panel, vb.index(1)});
       Value isVisited = arith::AndIOp::create(vb.b, vb.loc, compare(arith::CmpIPredicate::sle, lower, firstRow),
                                               compare(arith::CmpIPredicate::slt, firstRow, upper));
       auto branch = scf::IfOp::create(vb.b, vb.loc, init.getTypes(), isVisited, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(vb.b);
       vb.b.setInsertionPointToStart(branch.thenBlock());
       Value firstKey = vb.multiply(panel, panelKeys), size = vb.index(panelKeys);
-      if (hasTail)
+      if (hasTail())
         size = vb.minimum(size, vb.subtract(keyCount, firstKey));
       Values products = multiply(
-          rows, count, countPairs(size), init,
-          [&](int64_t row, Value k) { return loadScalar(factors, {panel, vb.add(firstRow, row), k}); },
+          rows, count, countSteps(size), init,
+          [&](int64_t row, Value k) { return loadScalar(queryFactors, {panel, vb.add(firstRow, row), k}); },
           [&](Value k, int64_t v) {
             Values at = {vb.add(vb.divide(firstKey, depth), k), vb.add(column, v * vb.lanes)};
             return loadVector(keys, at, width - v * vb.lanes);
@@ -177,11 +239,11 @@ void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Va
       scf::YieldOp::create(vb.b, vb.loc, init);
       return Values(branch.getResults());
     };
-    Values products = vb.loop(vb.index(0), numPanels, 1, getZeros(rows * count),
+    Values products = vb.loop(vb.index(0), panels.numPanels, 1, getZeros(rows * count),
                               [&](Value panel, ValueRange carried) { return addPanel(panel, carried); });
     for (int64_t row = 0; row < rows; ++row) {
       auto addRow = [&] {
-        Value isEmpty = isEmptyRow(load(lse, vb.add(firstRow, row)));
+        Value isEmpty = isEmptyRow(load(step.getLse(), vb.add(firstRow, row)));
         for (int64_t v = 0; v < count; ++v) {
           Values position = {vb.add(firstRow, row), vb.add(column, v * vb.lanes)};
           Value mask = vb.getMask(width - v * vb.lanes), old = vb.loadMasked(sums, position, mask);
@@ -192,7 +254,7 @@ void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Va
       if (isWhole || row == 0)
         addRow();
       else
-        emitIf(arith::CmpIOp::create(vb.b, vb.loc, arith::CmpIPredicate::slt, vb.add(firstRow, row), numRows), addRow);
+        emitIf(compare(arith::CmpIPredicate::slt, vb.add(firstRow, row), numRows), addRow);
     }
   };
   outline([&] {

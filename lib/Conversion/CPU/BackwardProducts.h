@@ -1,5 +1,8 @@
 //===- BackwardProducts.h - the five products of a backward step -*- C++ -*-===//
 //
+// S = Q K^T, dW = dO V^T, dV^T += dO^T P, dK^T += Q^T G and dQ += G K, by the instruction of the schedule: one class
+// for each, which knows how its operands lie and where scores, weights and gradients of a panel of keys are kept.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -9,87 +12,162 @@
 
 #include "VectorTile.h"
 #include "attn/Schedule/Schedule.h"
-#include "llvm/Support/MathExtras.h"
 #include <limits>
+#include <memory>
 
 namespace attn::cpu {
 
-/// The rows [lower, upper) of a tile that a panel of keys is multiplied with, `lower` a multiple of a block's rows; the
-/// keys of the panel that there are, null for all of them.
-struct PanelRange {
-  mlir::Value firstKey, lower, upper, keys;
+/// The panel of keys under way.
+struct Panel {
+  mlir::Value index, firstKey;
+  mlir::Value lower, upper; ///< the rows that it is multiplied with; `lower` is a multiple of a block's rows
+  mlir::Value keys;         ///< those of the panel that exist; null for all of them
+  Values masks;             ///< of the lanes that are keys, by vector; empty for all of them
+
+  mlir::Value getMask(int64_t v) const { return masks.empty() ? mlir::Value() : masks[v]; }
 };
 
-/// Each product is a region of its own that attn-outline-regions makes a function: equal ones are one. With
-/// instruction = pairs, operands hold pairs of bf16 along the summed dimension, the pairs of vectors innermost:
-/// (pair, 2 * lane); those of rows lie in the rows. AMX tiles (BackwardTiles.cpp) take the same operands but for the
-/// rows of the products that have keys in their lanes, which are transposed, (column, row).
+/// Panels of a step and their rows, (panel, 2): lower and upper of each.
+struct PanelBounds {
+  mlir::Value bounds, numPanels;
+};
+
+/// Multiply-adds of a scalar and lanes. Each product is a region of its own that attn-outline-regions makes a function:
+/// equal ones are one.
 class BackwardProducts {
 public:
-  BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, mlir::Value numRows);
+  BackwardProducts(VectorBuilder &vb, BackwardStepOp step, mlir::Value numRows, mlir::Value keyCount);
+  virtual ~BackwardProducts() = default;
 
-  /// Rows of a buffer of `rows` that blocks of rows may write, an even number.
-  int64_t getPaddedRows(int64_t rows) const {
-    return usesTiles() ? llvm::alignTo(rows, kTileBlock) : llvm::alignTo(rows + tailRows, 2);
-  }
-  /// Rows that the first row of a panel is a multiple of: whole blocks and pairs.
+  /// Buffers for `numPanels` panels, and operands as the products read them.
+  virtual void allocate(int64_t numPanels);
+  /// Rows that the first row of a panel is a multiple of.
   int64_t getRowMultiple() const { return blockRows % depth == 0 ? blockRows : blockRows * depth; }
-  /// Rows of a block.
-  int64_t getBlockRows() const { return blockRows; }
-  bool usesTiles() const { return scratch != nullptr; }
-  /// Rows, keys and columns of a block of tiles.
-  static constexpr int64_t kTileBlock = 32;
+  /// True where a tile may end in a panel.
+  bool hasTail() const;
 
-  /// target[i][j] = sum_d rows[i][d] columns[d][j], also of rows behind the last one, in whole blocks.
-  void emitRowProduct(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target, int64_t size);
-  /// sums[d][j] += sum_i rows[i][d] factors[i][j]; rows as pairs are (i floordiv 2, 2 * d + i mod 2).
-  void emitKeyProduct(const PanelRange &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
-                      int64_t columns);
-  /// sums[i][d] += sum_j factors[panel][i][j] keys[j][d]; the rows that a panel adds to are those of `bounds`. To a row
-  /// without keys, whose lse is -inf, nothing is added, whatever `keys` hold.
-  void emitQueryProduct(mlir::Value factors, mlir::Value keys, mlir::Value lse, mlir::Value sums, mlir::Value bounds,
-                        mlir::Value numPanels, mlir::Value keyCount, bool hasTail, int64_t columns);
+  /// S and, with `hasGradients`, dW of a panel, to `weights` and `gradients`, (row, lane), also of rows behind the last
+  /// one, in whole blocks.
+  void multiplyRows(const Panel &panel, bool hasGradients);
+  mlir::Value getWeights() const { return weights; }
+  mlir::Value getGradients() const { return gradients; }
+  /// Stores P and G, which `getRow` computes of a row's S and dW, as the products read them.
+  using GetRow = llvm::function_ref<std::pair<Values, Values>(mlir::Value row)>;
+  virtual void storeRows(const Panel &panel, GetRow getRow);
+  /// dV and dK of a panel.
+  void multiplyKeys(const Panel &panel);
+  /// Rows behind the last one of a panel, of its block, add nothing to dQ.
+  void clearRows(const Panel &panel);
+  /// dQ of all panels.
+  void multiplyQueries(const PanelBounds &panels);
 
   mlir::Value isEmptyRow(mlir::Value lse);
-
   /// body, under a condition.
   void emitIf(mlir::Value condition, llvm::function_ref<void()> body, llvm::function_ref<void()> otherwise = {});
 
-private:
-  void emitRowProductByTiles(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target,
-                             int64_t size);
-  void emitKeyProductByTiles(const PanelRange &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
-                             int64_t columns);
-  void emitQueryProductByTiles(mlir::Value factors, mlir::Value keys, mlir::Value lse, mlir::Value sums,
-                               mlir::Value bounds, mlir::Value numPanels, int64_t columns);
-  /// body(first) over [lower, upper), block by block.
-  void forEachTileBlock(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value)> body);
+protected:
+  /// Rows of a buffer of `rows` that blocks of rows may write, an even number.
+  virtual int64_t getPaddedRows(int64_t rows) const;
+  /// target[i][j] = sum_d rows[i][d] columns[d][j].
+  virtual void emitRowProduct(const Panel &panel, mlir::Value rows, mlir::Value columns, mlir::Value target,
+                              int64_t size);
+  /// sums[d][j] += sum_i rows[i][d] factors[i][j].
+  virtual void emitKeyProduct(const Panel &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
+                              int64_t columns);
+  /// dQ[i][d] += sum_j queryFactors[panel][i][j] keys[j][d]; the rows that a panel adds to are those of its bounds. To
+  /// a row without keys, whose lse is -inf, nothing is added, whatever `keys` hold.
+  virtual void emitQueryProduct(const PanelBounds &panels, int64_t columns);
+  /// A factor that is broadcast, which the last index counts, and a vector of them, of which `count` lanes exist.
+  virtual mlir::Value loadScalar(mlir::Value memref, Values indices) { return load(memref, indices); }
+  virtual mlir::Value loadVector(mlir::Value memref, Values indices,
+                                 int64_t count = std::numeric_limits<int64_t>::max());
+  /// emitRegisterKernel of these.
+  virtual Values multiply(int64_t rows, int64_t count, mlir::Value size, mlir::ValueRange init,
+                          llvm::function_ref<mlir::Value(int64_t, mlir::Value)> scalarAt,
+                          llvm::function_ref<mlir::Value(mlir::Value, int64_t)> vectorAt);
 
+  /// The scores of a panel, in a type that all panels share.
+  mlir::Value getRows(mlir::Value panel);
   void outline(llvm::function_ref<void()> body);
   /// body(first, rows, isWhole) over [lower, upper): whole blocks, then others, the last of which may go beyond.
   void forEachRows(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value, int64_t, bool)> body);
-  /// emitRegisterKernel with the instruction of the schedule.
-  Values multiply(int64_t rows, int64_t count, mlir::Value size, mlir::ValueRange init,
-                  llvm::function_ref<mlir::Value(int64_t, mlir::Value)> scalarAt,
-                  llvm::function_ref<mlir::Value(mlir::Value, int64_t)> vectorAt);
-  bool usesPairs() const { return depth == 2; }
   /// Steps of the register kernel for so many elements.
-  mlir::Value countPairs(mlir::Value count) { return vb.divide(vb.add(count, depth - 1), depth); }
-  /// An element or a pair, which the last index counts.
-  mlir::Value loadScalar(mlir::Value memref, Values indices);
-  /// A vector of them, of which `count` lanes are there.
-  mlir::Value loadVector(mlir::Value memref, Values indices, int64_t count = std::numeric_limits<int64_t>::max());
+  mlir::Value countSteps(mlir::Value count) { return vb.divide(vb.add(count, depth - 1), depth); }
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices) {
     return mlir::memref::LoadOp::create(vb.b, vb.loc, memref, indices);
+  }
+  mlir::Value compare(mlir::arith::CmpIPredicate is, mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpIOp::create(vb.b, vb.loc, is, x, y);
   }
   Values getZeros(int64_t count) { return Values(count, vb.splat(0)); }
   mlir::Value addTo(mlir::Value old, mlir::Value sum) { return mlir::arith::AddFOp::create(vb.b, vb.loc, old, sum); }
 
   VectorBuilder &vb;
-  int64_t vectors, panelKeys, blockRows, tailRows, depth;
-  mlir::Value numRows;
-  mlir::Value scratch; ///< a block of sums; null without tiles
+  BackwardStepOp step;
+  BackwardAttr schedule;
+  int64_t vectors, panelKeys;
+  int64_t blockRows, tailRows; ///< of a block, and of one at the end
+  int64_t depth;               ///< elements of a scalar factor
+  mlir::Value numRows, keyCount;
+
+  mlir::Value scores;             ///< (panel, row, key): S and dW
+  mlir::Value weights, gradients; ///< those of the panel under way
+  /// What products read: K and V as (column, key); Q and dO beside G and P; G of all panels beside K.
+  mlir::Value keyColumns, valueColumns, query, dout, gradientFactors, weightFactors, queryFactors, keys;
+
+private:
+  virtual void beginPanel(const Panel &panel);
 };
+
+/// Pairs of bf16 along the summed dimension, those of vectors innermost: (pair, 2 * lane); those of rows lie in rows.
+class BackwardPairs : public BackwardProducts {
+public:
+  using BackwardProducts::BackwardProducts;
+
+  void allocate(int64_t numPanels) override;
+  void storeRows(const Panel &panel, GetRow getRow) override;
+
+protected:
+  mlir::Value loadScalar(mlir::Value memref, Values indices) override;
+  mlir::Value loadVector(mlir::Value memref, Values indices, int64_t count) override;
+  Values multiply(int64_t rows, int64_t count, mlir::Value size, mlir::ValueRange init,
+                  llvm::function_ref<mlir::Value(int64_t, mlir::Value)> scalarAt,
+                  llvm::function_ref<mlir::Value(mlir::Value, int64_t)> vectorAt) override;
+  virtual mlir::Value makePairs(mlir::Value even, mlir::Value odd) { return vb.makePairs(even, odd); }
+  /// Q or dO, `number` 0 or 1, as (i floordiv 2, 2 * d + i mod 2).
+  virtual mlir::Value getPairsOfRows(unsigned number);
+
+private:
+  void beginPanel(const Panel &panel) override;
+  /// P and G of two rows, or of one beside zeros, as pairs of rows; G also as rows.
+  void storeRowPair(const Panel &panel, mlir::Value row, bool hasOdd, GetRow getRow);
+};
+
+/// AMX tiles, in blocks of 32 x 32 sums (BackwardTiles.cpp). Operands as BackwardPairs has them, but for the rows of
+/// products with keys in their lanes, which are transposed, (column, row).
+class BackwardTiles final : public BackwardPairs {
+public:
+  BackwardTiles(VectorBuilder &vb, BackwardStepOp step, mlir::Value numRows, mlir::Value keyCount);
+
+  void storeRows(const Panel &panel, GetRow getRow) override;
+
+private:
+  int64_t getPaddedRows(int64_t rows) const override;
+  void emitRowProduct(const Panel &panel, mlir::Value rows, mlir::Value columns, mlir::Value target,
+                      int64_t size) override;
+  void emitKeyProduct(const Panel &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
+                      int64_t columns) override;
+  void emitQueryProduct(const PanelBounds &panels, int64_t columns) override;
+  mlir::Value makePairs(mlir::Value even, mlir::Value odd) override { return vb.makePairsByIntegers(even, odd); }
+  mlir::Value getPairsOfRows(unsigned number) override { return step.getTransposed()[3 + number]; }
+  /// body(first) over [lower, upper), block by block.
+  void forEachBlock(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value)> body);
+
+  mlir::Value scratch; ///< a block of sums
+};
+
+std::unique_ptr<BackwardProducts> createBackwardProducts(VectorBuilder &vb, BackwardStepOp step, mlir::Value numRows,
+                                                         mlir::Value keyCount);
 
 } // namespace attn::cpu
 

@@ -62,9 +62,8 @@ public:
     // Blocks of the register kernel's rows; or all of them, which a tile of attn-tile-matmul has.
     tileRows = !ShapedType::isDynamic(numRows) && numRows <= kTileRows ? std::max<int64_t>(numRows, 1)
                                                                        : kTileRows / registerRows * registerRows;
-    bool usesPairs = isPacked && canUsePairs();
-    isPanel = isPacked && !usesPairs && isPanelOfB();
-    int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = usesPairs ? 2 : 1;
+    int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = isPacked && canMultiplyPairs() ? 2 : 1;
+    isPanel = isPacked && perRow == 1 && isPanelOfB();
     tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
     panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) * perRow : kStreamDepth;
     if (isPacked && numDepth > panelDepth) // blocks that are about equal
@@ -72,8 +71,11 @@ public:
     else if (!ShapedType::isDynamic(numDepth))
       panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
     panelDepth = llvm::alignTo(panelDepth, perRow);
-    if (isPacked && !isPanel)
-      panel.emplace(vb, m.b, /*isTransposed=*/!m.b.isInnermost(m.column), usesPairs, panelDepth, panelVectors);
+    bool isTransposed = !m.b.isInnermost(m.column);
+    if (perRow > 1)
+      panel = std::make_unique<MatmulPairs>(vb, m.b, isTransposed, panelDepth, panelVectors);
+    else if (isPacked && !isPanel)
+      panel = std::make_unique<MatmulPanel>(vb, m.b, isTransposed, panelDepth, panelVectors);
   }
 
   void emit() {
@@ -101,7 +103,7 @@ public:
 
 private:
   /// Both operands hold bf16, and the pairs of one lie together: in A those of a row, in B at least those of a column.
-  bool canUsePairs() const {
+  bool canMultiplyPairs() const {
     auto isBF16 = [](const Operand &operand) { return getElementTypeOrSelf(operand.memref.getType()).isBF16(); };
     if (vb.target.bf16DotRate <= 1 || !vb.elementType.isF32() || !isBF16(m.a) || !isBF16(m.b))
       return false;
@@ -289,7 +291,7 @@ private:
   int64_t numRows, numColumns, numDepth;
   int64_t panelVectors, panelColumns, panelDepth, registerRows, tileRows, tileColumns;
   bool isPartial, isPacked, isPanel = false;
-  std::optional<MatmulPanel> panel; ///< where B is copied, if it is
+  std::unique_ptr<MatmulPanel> panel; ///< where B is copied, if it is
   Values masks;
 };
 

@@ -10,16 +10,15 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-void MatmulPanel::allocate() {
-  buffer = usesPairs ? vb.stackBuffer({depth / 2, 2 * vectors * vb.lanes}, vb.b.getBF16Type())
-                     : vb.stackBuffer({depth, vectors * vb.lanes});
-}
+void MatmulPanel::allocate() { buffer = vb.stackBuffer({depth, vectors * vb.lanes}); }
+
+void MatmulPairs::allocate() { buffer = vb.stackBuffer({depth / 2, 2 * vectors * vb.lanes}, getElementType()); }
 
 void MatmulPanel::pack(Value rows, Value columns, const At &at, ArrayRef<Value> masks) {
-  if (isTransposed)
-    return packTransposed(rows, columns, at);
-  if (usesPairs)
-    return packPairs(rows, at, masks);
+  isTransposed ? packTransposed(rows, columns, at) : packRows(rows, at, masks);
+}
+
+void MatmulPanel::packRows(Value rows, const At &at, ArrayRef<Value> masks) {
   vb.loop(vb.index(0), rows, 1, {}, [&](Value k, ValueRange) {
     for (int64_t v = 0; v < vectors; ++v) {
       Value vector = vb.loadMasked(source.memref, at(k, vb.index(v * vb.lanes)), masks[v]);
@@ -30,15 +29,22 @@ void MatmulPanel::pack(Value rows, Value columns, const At &at, ArrayRef<Value> 
 }
 
 void MatmulPanel::packTransposed(Value rows, Value columns, const At &at) {
-  int64_t perElement = usesPairs ? 2 : 1;
-  TransposeSide from{source, {}, /*columnsContiguous=*/true, usesPairs};
-  TransposeSide to{{buffer, {}}, {}, /*columnsContiguous=*/false, usesPairs};
-  from.getIndices = [&](Value j, Value k) { return at(vb.multiply(k, perElement), j); };
-  to.getIndices = [&](Value j, Value k) { return Values{k, vb.multiply(j, perElement)}; };
-  emitPack(vb, from, to, columns, vectors * vb.lanes, vb.divide(rows, perElement));
+  TransposeSide from{source, [&](Value j, Value k) { return at(k, j); }, /*columnsContiguous=*/true};
+  TransposeSide to{{buffer, {}}, [](Value j, Value k) { return Values{k, j}; }};
+  emitPack(vb, from, to, columns, vectors * vb.lanes, rows);
 }
 
-void MatmulPanel::packPairs(Value rows, const At &at, ArrayRef<Value> masks) {
+void MatmulPairs::packTransposed(Value rows, Value columns, const At &at) {
+  TransposeSide from{source, [&](Value j, Value pair) { return at(vb.multiply(pair, 2), j); },
+                     /*columnsContiguous=*/true, /*holdsPairs=*/true};
+  TransposeSide to{{buffer, {}},
+                   [&](Value j, Value pair) { return Values{pair, vb.multiply(j, 2)}; },
+                   /*columnsContiguous=*/false,
+                   /*holdsPairs=*/true};
+  emitPack(vb, from, to, columns, vectors * vb.lanes, vb.divide(rows, 2));
+}
+
+void MatmulPairs::packRows(Value rows, const At &at, ArrayRef<Value> masks) {
   auto packPair = [&](Value pair, bool hasOdd) {
     Value k = vb.multiply(pair, 2);
     for (int64_t v = 0; v < vectors; ++v) {
@@ -56,8 +62,7 @@ void MatmulPanel::packPairs(Value rows, const At &at, ArrayRef<Value> masks) {
 }
 
 Value MatmulPanel::isFinite(Value rows) {
-  Type element = usesPairs ? vb.b.getBF16Type() : vb.elementType;
-  auto zeroAt = [&](int64_t, Value, bool isPair) { return vb.zero(isPair ? vb.b.getI32Type() : element); };
+  auto zeroAt = [&](int64_t, Value, bool isPair) { return vb.zero(isPair ? vb.b.getI32Type() : getElementType()); };
   Values sums = multiply(1, rows, zeroAt);
   Value sum = sums.front();
   for (Value next : llvm::drop_begin(sums))
@@ -77,8 +82,10 @@ Values attn::cpu::emitProducts(VectorBuilder &vb, int64_t rows, int64_t vectors,
 
 Values MatmulPanel::multiply(int64_t rows, Value count, const ScalarAt &scalarAt, bool skipsZeros) {
   auto vectorAt = [&](Value k, int64_t v) { return vb.load(buffer, {k, vb.index(v * vb.lanes)}); };
-  if (!usesPairs)
-    return emitProducts(vb, rows, vectors, count, scalarAt, vectorAt, skipsZeros);
+  return emitProducts(vb, rows, vectors, count, scalarAt, vectorAt, skipsZeros);
+}
+
+Values MatmulPairs::multiply(int64_t rows, Value count, const ScalarAt &scalarAt, bool skipsZeros) {
   auto add = [&](Value, Value pair, Value pairs, Value sum) {
     return skipsZeros ? vb.multiplyAddNonZeroPairs(pair, pairs, sum) : vb.multiplyAddPairs(pair, pairs, sum);
   };

@@ -20,34 +20,50 @@ Values emitProducts(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Valu
                     llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, bool skipsZeros);
 
 /// `depth` rows by `vectors` vectors of columns of a matrix, copied to the stack, where they are contiguous and stay in
-/// the first-level cache for all rows of the left matrix. In the element type of the product; or bf16, pairs of rows
-/// together as VectorBuilder::multiplyAddPairs takes them.
+/// the first-level cache for all rows of the left matrix. In the element type of the product.
 class MatmulPanel {
 public:
   /// Indices of the element of `source` in a row and a column of the panel.
   using At = std::function<Values(mlir::Value row, mlir::Value column)>;
-  /// `isTransposed`: rows of the panel lie along the contiguous dimension of `source`; pairs want an even number then.
-  MatmulPanel(VectorBuilder &vb, const Operand &source, bool isTransposed, bool usesPairs, int64_t depth,
-              int64_t vectors)
-      : vb(vb), source(source), isTransposed(isTransposed), usesPairs(usesPairs), depth(depth), vectors(vectors) {}
+  /// `isTransposed`: rows of the panel lie along the contiguous dimension of `source`.
+  MatmulPanel(VectorBuilder &vb, const Operand &source, bool isTransposed, int64_t depth, int64_t vectors)
+      : vb(vb), source(source), isTransposed(isTransposed), depth(depth), vectors(vectors) {}
+  virtual ~MatmulPanel() = default;
 
-  void allocate();
+  virtual void allocate();
   /// Of `rows` rows, with 0 in columns from `columns` on, which `masks` leave out where they are given.
   void pack(mlir::Value rows, mlir::Value columns, const At &at, llvm::ArrayRef<mlir::Value> masks);
   /// True where the first `rows` rows hold no NaN and no infinity: those alone times 0 are not 0.
   mlir::Value isFinite(mlir::Value rows);
   /// emitProducts with the panel's vectors.
-  Values multiply(int64_t rows, mlir::Value count, const ScalarAt &scalarAt, bool skipsZeros = false);
+  virtual Values multiply(int64_t rows, mlir::Value count, const ScalarAt &scalarAt, bool skipsZeros = false);
 
-private:
-  void packTransposed(mlir::Value rows, mlir::Value columns, const At &at);
-  void packPairs(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks);
+protected:
+  virtual void packTransposed(mlir::Value rows, mlir::Value columns, const At &at);
+  virtual void packRows(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks);
+  /// Of the panel, (row, column).
+  virtual mlir::Type getElementType() { return vb.elementType; }
 
   VectorBuilder &vb;
   Operand source;
-  bool isTransposed, usesPairs;
+  bool isTransposed;
   int64_t depth, vectors;
   mlir::Value buffer;
+};
+
+/// The same of bf16, pairs of rows together as VectorBuilder::multiplyAddPairs takes them; an even number of rows where
+/// they are transposed.
+class MatmulPairs final : public MatmulPanel {
+public:
+  using MatmulPanel::MatmulPanel;
+
+  void allocate() override;
+  Values multiply(int64_t rows, mlir::Value count, const ScalarAt &scalarAt, bool skipsZeros) override;
+
+private:
+  void packTransposed(mlir::Value rows, mlir::Value columns, const At &at) override;
+  void packRows(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks) override;
+  mlir::Type getElementType() override { return vb.b.getBF16Type(); }
 };
 
 } // namespace attn::cpu

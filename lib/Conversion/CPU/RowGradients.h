@@ -12,14 +12,6 @@
 
 namespace attn::cpu {
 
-/// The panel under way.
-struct Panel : PanelRange {
-  mlir::Value index;
-  Values masks; ///< of the lanes that are keys, by vector; empty for all of them
-
-  mlir::Value getMask(int64_t v) const { return masks.empty() ? mlir::Value() : masks[v]; }
-};
-
 /// What a row of a backward step is between its products, keys in the lanes:
 ///   P = 2^((score(S) - lse) log2 e), G = scale score_grad(P (weight_mod(dW) - delta))
 class RowGradients {

@@ -48,10 +48,12 @@ FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const Ta
   int64_t lanes = target.getLanes(type.getIntOrFloatBitWidth()), panel = lanes * kBlockVectors;
   int64_t rows = target.vectorRegisters >= kManyRegisters ? 2 * kBlockRows : kBlockRows;
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  bool usesTiles = instruction.getInfo().keyMultiple > 1;
-  if (usesTiles)
-    rows = instruction.getInfo().keyMultiple;
-  int64_t queryTile = getTile(getStaticSize(op, DimKind::Query), rows, usesTiles ? kTiledRows : kQueryTile),
+  int64_t mostRows = kQueryTile;
+  if (int64_t multiple = instruction.getInfo().keyMultiple; multiple > 1) {
+    rows = multiple;
+    mostRows = kTiledRows;
+  }
+  int64_t queryTile = getTile(getStaticSize(op, DimKind::Query), rows, mostRows),
           keyTile = getTile(getStaticSize(op, DimKind::Key), panel, kKeyTile);
   // Large heads: smaller tiles, which fit a thread's stack.
   auto fits = [&] { return getBackwardStackBytes(op, queryTile, keyTile, panel) <= kMaxPrefillStackBytes; };

@@ -36,9 +36,6 @@ static Value *find(const TaskShape &s, TileState &sums, StringRef name) {
   return found == s.gradients.end() ? nullptr : &sums[found - s.gradients.begin()];
 }
 
-/// True for products of tiles, whose operands are whole tiles.
-static bool usesTiles(const TaskShape &s) { return s.schedule.getInfo().keyMultiple > 1; }
-
 /// True where the keys that a query keeps may depend on its head.
 static bool readsHead(Region &maskMod, unsigned numBatch) {
   // A single batch dimension is that of the heads.
@@ -156,8 +153,8 @@ static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at,
   addRows("query", query);
   addRows("dout", dout);
   SmallVector<Value> transposed = at.transposed;
-  if (usesTiles(s))
-    for (StringRef name : {"query", "dout"})
+  for (StringRef name : {"query", "dout"})
+    if (transposed.size() < s.schedule.getInfo().numTransposed)
       transposed.push_back(transposeCopy(b, s, tiles[name], s.schedule.getQueryTile()));
   DomainTile inTask = getInTask(b, s, at);
   for (StringRef name : {"log_sum", "bias", "mask"})
@@ -239,13 +236,21 @@ static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTi
 // Key tiles
 //===----------------------------------------------------------------------===//
 
-/// Rows of K or V as (column, key) in a whole key tile, or in pairs of columns, (column floordiv 2, key, column mod 2).
-static Value transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column, bool inPairs) {
-  int64_t columns = s.getColumns(s.numBatch + column), keys = s.schedule.getKeyTile();
-  AffineExpr key = b.getAffineDimExpr(0), paired = b.getAffineDimExpr(1);
-  if (!inPairs)
-    return packRows(b, s, rows, column, {columns, keys}, {paired, key}, s.stateType);
-  return packRows(b, s, rows, column, {columns / 2, keys, 2}, {paired.floorDiv(2), key, paired % 2}, s.rowType);
+/// Shape of the (column, key) of a whole key tile, with `pair` columns together: (column floordiv pair, key, column mod
+/// pair).
+static SmallVector<int64_t> getTransposedShape(const TaskShape &s, int64_t columns, int64_t pair) {
+  SmallVector<int64_t> shape = {columns / pair, s.schedule.getKeyTile()};
+  if (pair > 1)
+    shape.push_back(pair);
+  return shape;
+}
+
+/// Rows of K or V in this shape.
+static Value transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column, int64_t pair,
+                           FloatType type) {
+  SmallVector<int64_t> shape = getTransposedShape(s, s.getColumns(s.numBatch + column), pair);
+  AffineExpr at = b.getAffineDimExpr(1), exprs[] = {at.floorDiv(pair), b.getAffineDimExpr(0), at % pair};
+  return packRows(b, s, rows, column, shape, ArrayRef(exprs).take_front(shape.size()), type);
 }
 
 /// True where V is a constant and its elements are not needed: sums of weights per key compute only the gradient of V.
@@ -256,17 +261,14 @@ static bool isUnreadValue(const TaskShape &s) {
 }
 
 /// Allocates V and its transposed rows without filling them.
-static void spareValue(OpBuilder &b, const TaskShape &s, KeyTile &at, bool inPairs) {
+static void spareValue(OpBuilder &b, const TaskShape &s, KeyTile &at, int64_t pair) {
   int64_t columns = s.getColumns(s.valuePos()), keys = s.schedule.getKeyTile();
   OpFoldResult width = b.getIndexAttr(columns);
   AffineExpr exprs[] = {b.getAffineDimExpr(1), b.getAffineDimExpr(3)};
   at.value = {createSpace(b, s.loc, {keys, columns}, {at.sizes[s.keyPos()], width}, s.rowType),
               AffineMap::get(4, 0, exprs, b.getContext())};
-  SmallVector<int64_t> shape = {columns, keys};
-  if (inPairs)
-    shape = {columns / 2, keys, 2};
-  at.transposed.push_back(
-      createSpace(b, s.loc, shape, getAsIndexOpFoldResult(b.getContext(), shape), inPairs ? s.rowType : s.stateType));
+  SmallVector<int64_t> shape = getTransposedShape(s, columns, pair);
+  at.transposed.push_back(createSpace(b, s.loc, shape, getAsIndexOpFoldResult(b.getContext(), shape), s.rowType));
 }
 
 /// Packs the tile's operands of K and V as the products read them.
@@ -275,25 +277,27 @@ static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
   Part key = gather ? gatherPart(b, s, at, gather, "key") : getPart(b, s, at, s.step.getKey(), "key");
   OpFoldResult count = at.sizes[s.keyPos()];
   int64_t keys = s.schedule.getKeyTile();
-  bool inPairs = s.schedule.getInfo().queryLayout == OperandLayout::Pairs;
-  at.key = inPairs || gather ? key : copyRows(b, s, key, 1, 2, keys, count);
+  const InstructionInfo &info = s.schedule.getInfo();
+  int64_t pair = info.getPairSize();
+  at.key = info.takesNarrow || gather ? key : copyRows(b, s, key, 1, 2, keys, count);
   if (isUnreadValue(s)) {
-    at.transposed = {transposeRows(b, s, key, 2, inPairs)};
-    spareValue(b, s, at, inPairs);
+    at.transposed = {transposeRows(b, s, key, 2, pair, s.rowType)};
+    spareValue(b, s, at, pair);
   } else {
     Part value = getPart(b, s, at, s.step.getValue(), "value");
-    bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // like K, of the same type
+    bool isCopied =
+        !info.takesNarrow && getElementTypeOrSelf(value.value.getType()) != s.stateType; // like K, of the same type
     at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
-    at.transposed = {transposeRows(b, s, key, 2, inPairs), transposeRows(b, s, value, 3, inPairs)};
+    at.transposed = {transposeRows(b, s, key, 2, pair, s.rowType), transposeRows(b, s, value, 3, pair, s.rowType)};
   }
-  if (!inPairs)
+  if (info.numTransposed < 3)
     return;
   // In pairs of keys, (key floordiv 2, column, key mod 2).
   AffineExpr paired = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
   OpFoldResult pairs = affine::makeComposedFoldedAffineApply(b, s.loc, paired.ceilDiv(2), {count});
   at.transposed.push_back(packRows(b, s, key, 2, {int64_t(llvm::divideCeil(keys, 2)), s.getColumns(s.headPos()), 2},
                                    {paired.floorDiv(2), column, paired % 2}, s.rowType,
-                                   usesTiles(s) ? OpFoldResult() : pairs));
+                                   info.keyMultiple > 1 ? OpFoldResult() : pairs));
 }
 
 static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at, TileState whole) {
@@ -309,7 +313,7 @@ static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at,
     unsigned width = s.getWidth(name);
     // Starts at 0, or at the sum of other chunks of queries, or at the existing contents.
     if (at.task.queries || !s.getOperand(name).getDefiningOp<linalg::FillOp>()) {
-      Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch, /*inPairs=*/false);
+      Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch, /*pair=*/1, s.stateType);
       *sum = createSlice(b, loc, read, getDimSlice(b, loc, read, 1, b.getIndexAttr(0), count));
     } else {
       OpFoldResult columns = b.getIndexAttr(s.getColumns(width));
