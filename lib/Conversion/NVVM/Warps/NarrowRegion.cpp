@@ -116,8 +116,17 @@ Value attn::nvvm::evaluateRegion(WarpBuilder &wb, Region &region, ValueRange arg
   };
   if (Narrowing narrowing(wb, region, resolveOrZero); arguments.empty() && narrowing.isPossible())
     return narrowing.emit();
-  return inlineRegion(
-             wb.b, region, arguments, [&](IndexOp op) { return wb.toIndex(resolveOrZero(op)); },
-             [&](ScoreFunction function, Value score) { return applyScoreFunction(wb, function, score); })
-      .front();
+  IRMapping mapping;
+  mapping.map(region.getArguments(), arguments);
+  for (Operation &op : region.front().without_terminator()) {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op.getOperands(), [&](Value x) { return mapping.lookupOrDefault(x); });
+    if (auto index = dyn_cast<IndexOp>(op))
+      mapping.map(index.getResult(), wb.toIndex(resolveOrZero(index)));
+    else if (Value result = buildFunction(wb, &op, operands))
+      mapping.map(op.getResult(0), result);
+    else
+      wb.b.clone(op, mapping);
+  }
+  return mapping.lookupOrDefault(cast<YieldOp>(region.front().getTerminator()).getValue());
 }

@@ -72,9 +72,10 @@ public:
   mlir::Value isEqual(mlir::Value x, double y) {
     return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::OEQ, x, real(y));
   }
-  /// 2^x and log2 x by the special function unit: relative error 2^-22; subnormals are flushed to 0.
+  /// 2^x, log2 x and 1 / x by the special function unit: relative error 2^-22; subnormals are flushed to 0.
   mlir::Value exp2(mlir::Value x) { return intrinsic("llvm.nvvm.ex2.approx.ftz.f", x); }
   mlir::Value log2(mlir::Value x) { return intrinsic("llvm.nvvm.lg2.approx.ftz.f", x); }
+  mlir::Value reciprocal(mlir::Value x) { return intrinsic("llvm.nvvm.rcp.approx.ftz.f", x); }
   mlir::Value convert(mlir::Value x, mlir::Type to);
   /// Packs two f32 into a register of 16-bit floats, `low` first.
   mlir::Value packPair(mlir::Value low, mlir::Value high, mlir::Type elementType);

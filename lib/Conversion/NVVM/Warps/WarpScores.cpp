@@ -10,7 +10,6 @@
 #include "WarpTile.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <limits>
-#include <numbers>
 
 using namespace mlir;
 using namespace attn;
@@ -111,28 +110,6 @@ Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
     default: return Value();
     }
   });
-}
-
-/// tanh x = 1 - 2 / (2^(2 x log2 e) + 1): 2^x overflows to inf and underflows to 0, where tanh is 1, -1. Near 0 the
-/// difference cancels.
-static Value applyCap(WarpBuilder &wb, CapOp cap, Value score) {
-  double limit = cap.getLimit().convertToDouble();
-  Value ratio = wb.mulf(score, wb.real(1 / limit));
-  Value square = wb.mulf(ratio, ratio);
-  Value tanhRatio = buildSmallTanhRatio(
-      square, [&](double value) { return wb.real(value); }, [&](Value x, Value y, Value z) { return wb.fma(x, y, z); });
-  Value power = wb.exp2(wb.mulf(ratio, wb.real(2 * std::numbers::log2e)));
-  Value quotient = arith::DivFOp::create(wb.b, wb.loc, wb.real(2), wb.addf(power, wb.real(1)));
-  Value large = wb.mulf(wb.subf(wb.real(1), quotient), wb.real(limit));
-  Value isSmall =
-      arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::OLT, square, wb.real(kSmallRatio * kSmallRatio));
-  return wb.select(isSmall, wb.mulf(score, tanhRatio), large);
-}
-
-Value attn::nvvm::applyScoreFunction(WarpBuilder &wb, ScoreFunction function, Value score) {
-  if (auto cap = dyn_cast<CapOp>(function.getOperation()))
-    return applyCap(wb, cap, score);
-  return function.buildFormula(wb.b, wb.loc, score);
 }
 
 Value ScorePositions::evaluateScore(int64_t row, Value column, Value score) const {

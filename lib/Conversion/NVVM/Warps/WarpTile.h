@@ -377,8 +377,9 @@ private:
 /// null for an index that is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
-/// A score function of an f32 (WarpScores.cpp).
-mlir::Value applyScoreFunction(WarpBuilder &wb, ScoreFunction function, mlir::Value score);
+/// `op` of a region, an f32 function of these operands, in instructions of its own (Functions.cpp); null for one that
+/// has none.
+mlir::Value buildFunction(WarpBuilder &wb, mlir::Operation *op, mlir::ValueRange operands);
 
 /// Bufferisation puts tiles on the stack, or allocates them where their size is known only at run time.
 bool isBuffer(mlir::Operation *op);
