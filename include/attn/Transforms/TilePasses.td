@@ -334,7 +334,7 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::affine::AffineDialect",
                            "::mlir::tensor::TensorDialect", "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::linalg::LinalgDialect"];
+                           "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect"];
 }
 
 def AddPrefetchesPass : Pass<"attn-add-prefetches", "::mlir::func::FuncOp"> {

@@ -95,8 +95,8 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileOnlineForm(mlir::RewriterBas
 /// Replaces a backward_step over all queries and keys by tiles, for a CPU or for a GPU's kernels.
 mlir::LogicalResult tileBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp step);
 void tileBackwardBlocks(mlir::RewriterBase &rewriter, BackwardStepOp step);
-/// Replaces a row_delta over all rows by a kernel with `tileRows` rows per block.
-void tileRowDelta(mlir::RewriterBase &rewriter, RowDeltaOp row, int64_t tileRows);
+/// Replaces a row_delta over all rows by a kernel with a block's rows at a time.
+void tileRowDelta(mlir::RewriterBase &rewriter, RowDeltaOp row, BlockAttr schedule);
 
 /// A remark of category attn, in the function around `op`.
 enum class RemarkOutcome { Passed, Missed, Analysis };

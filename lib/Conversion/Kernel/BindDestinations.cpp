@@ -13,7 +13,9 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace attn {
 #define GEN_PASS_DEF_BINDDESTINATIONSPASS
@@ -72,6 +74,18 @@ static void bindArguments(OpBuilder &b, Block &entry, ArrayRef<KernelArgument> d
                                                     /*writable=*/description.isOutput);
     argument.replaceAllUsesExcept(tensor.getResult(), tensor);
   }
+}
+
+/// A tile's buffers are its own. Where a tile is the whole problem, CSE merges its tensor.empty with that of an output.
+static void splitTiles(OpBuilder &b, func::FuncOp function) {
+  function.walk([&](scf::ForallOp forall) {
+    llvm::SetVector<Value> used;
+    getUsedValuesDefinedAbove(forall.getRegion(), used);
+    b.setInsertionPointToStart(forall.getBody());
+    for (Value value : used)
+      if (auto empty = value.getDefiningOp<tensor::EmptyOp>())
+        replaceAllUsesInRegionWith(value, b.clone(*empty)->getResult(0), forall.getRegion());
+  });
 }
 
 /// In each block, kMaxSharers ops keep a tensor.empty as their common destination; the next kMaxSharers share a copy of
@@ -206,6 +220,7 @@ struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDe
       if (function->hasAttr(kArgumentsAttr) && isOnTensors && failed(bindDestinations(function)))
         return signalPassFailure();
       OpBuilder b(&getContext());
+      splitTiles(b, function);
       splitDestinations(b, function);
       splitSlices(b, function);
     }

@@ -52,7 +52,7 @@ static BlockMap createKinds(OpBuilder &b, const StepShape &s, StepOp step, int64
   SmallVector<OpFoldResult> shape = {blockMap.byBatch ? s.domainSizes[0] : one,
                                      blockMap.byHead ? s.domainSizes[s.numBatch - 1] : one, queryTiles, keyTiles};
   Value init = tensor::EmptyOp::create(b, loc, shape, b.getI8Type());
-  auto forall = scf::ForallOp::create(b, loc, ArrayRef(shape).drop_back(), init, std::nullopt);
+  auto forall = createParallelTiles(b, loc, ArrayRef(shape).drop_back(), init, s.schedule);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
@@ -141,10 +141,8 @@ BlockMap attn::createBlockMap(OpBuilder &b, const BackwardShape &s) {
   int64_t partRows = rows;
   AffineExpr dim = b.getAffineDimExpr(0);
   Value sequences = s.step.getCuSeqlensQ();
-  OpFoldResult numQueries = s.domainSizes[s.queryPos()];
-  if (sequences)
-    numQueries = getLongestSequence(b, loc, s.domainSizes[0],
-                                    [&](Value batch) { return getSequenceLength(b, loc, sequences, batch); });
+  OpFoldResult numQueries =
+      getMostQueries(b, s, sequences, [&](Value batch) { return getSequenceLength(b, loc, sequences, batch); });
   // Whole tiles: parts after the last row are empty.
   OpFoldResult numParts =
       affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(queryTile) * (queryTile / partRows), {numQueries});

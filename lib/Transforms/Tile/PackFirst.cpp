@@ -156,7 +156,7 @@ PackedTiles attn::packFirst(OpBuilder &b, const TileShape &s) {
     rounds.push_back(numTiles);
   }
   SmallVector<Value> inits = createEmptyTiles(b, s, batchSizes, numTiles);
-  auto forall = scf::ForallOp::create(b, loc, rounds, inits, std::nullopt);
+  auto forall = createParallelTiles(b, loc, rounds, inits, s.schedule);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars(), batch;

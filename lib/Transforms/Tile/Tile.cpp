@@ -156,7 +156,7 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   SmallVector<OpFoldResult> bounds(ArrayRef(shape.domainSizes).take_front(shape.numBatch));
   bounds.push_back(getNumQueryTiles(rewriter, shape));
   SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());
-  auto forall = scf::ForallOp::create(rewriter, loc, bounds, inits, std::nullopt);
+  auto forall = createParallelTiles(rewriter, loc, bounds, inits, shape.schedule);
   rewriter.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
   // The tiles with the most keys come first, so that short ones at the end balance the threads.

@@ -65,7 +65,7 @@ static Task getTask(OpBuilder &b, const TaskShape &s, ValueRange batch, std::opt
 static SmallVector<Value> createTasks(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds, ValueRange inits,
                                       function_ref<Task(ValueRange)> createTask) {
   OpBuilder::InsertionGuard guard(b);
-  auto forall = scf::ForallOp::create(b, s.loc, bounds, inits, std::nullopt);
+  auto forall = createParallelTiles(b, s.loc, bounds, inits, s.schedule);
   b.setInsertionPointToStart(forall.getBody());
   Task task = createTask(forall.getInductionVars());
   SmallVector<Slice> slices;

@@ -177,8 +177,8 @@ static TileState accumulateMapped(OpBuilder &b, const KernelShape &s, BlockTile 
                                   const ColumnRanges &ranges, TileState sums) {
   Location loc = s.loc;
   int64_t size = s.schedule.getKeyTile();
-  Value whole = index(b, loc, size), lower = multiply(b, loc, divide(b, loc, ranges.lower, whole), whole);
-  return createLoop(b, loc, lower, ranges.upper, size, sums, [&](Value column, TileState carried) {
+  Value whole = index(b, loc, size);
+  return createLoop(b, loc, ranges.lower, ranges.upper, size, sums, [&](Value column, TileState carried) {
     Value count = min(b, loc, whole, subtract(b, loc, ranges.upper, column));
     at.offsets[s.columnPos()] = column;
     at.sizes[s.columnPos()] = count;
@@ -206,16 +206,16 @@ TileState attn::accumulateColumns(OpBuilder &b, const KernelShape &s, const Bloc
   SmallVector<Value> bounds = inlineRegion(b, *known, {}, [&](IndexOp op) { return evaluateIndex(b, s.step, at, op); });
   Value zero = index(b, loc, 0);
   ColumnRanges ranges(b, loc, bounds, zero, s.hasQueryRows() ? at.numKeys : at.numQueries);
+  int64_t tile = s.schedule.getKeyTile();
+  if (s.turns || s.blockMap.kinds) { // all blocks have the same tiles
+    ranges.startMultiple = tile;
+    ranges.lower = multiply(b, loc, divide(b, loc, ranges.lower, index(b, loc, tile)), index(b, loc, tile));
+  }
   if (at.queryStart) { // without rows there are no columns: the bounds of a mask assume a tile with rows
     Value isEmpty =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, toValue(b, loc, at.sizes[s.rowPos()]), zero);
     isEmpty = arith::OrIOp::create(b, loc, isEmpty, at.isRest);
     ranges.upper = arith::SelectOp::create(b, loc, isEmpty, ranges.lower, ranges.upper);
-  }
-  int64_t tile = s.schedule.getKeyTile();
-  if (s.turns) { // all blocks have the same tiles
-    ranges.startMultiple = tile;
-    ranges.lower = multiply(b, loc, divide(b, loc, ranges.lower, index(b, loc, tile)), index(b, loc, tile));
   }
   if (s.blockMap.kinds)
     return accumulateMapped(b, s, at, rows, ranges, sums);
@@ -392,7 +392,7 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
     s.whole.offsets.assign(s.whole.sizes.size(), b.getIndexAttr(0));
     s.whole.strides.assign(s.whole.sizes.size(), b.getIndexAttr(1));
   }
-  auto forall = scf::ForallOp::create(b, s.loc, bounds, destinations, std::nullopt);
+  auto forall = createParallelTiles(b, s.loc, bounds, destinations, s.schedule);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
   Value tile = isFused ? ivs.front() : ivs.back();
@@ -423,7 +423,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
                            "tiles of {1} queries";
   emitRemark(step, RemarkOutcome::Passed, "tiled") << llvm::formatv(text, blockRows, schedule.getKeyTile()).str();
   if (auto row = step.getDelta().getDefiningOp<RowDeltaOp>())
-    tileRowDelta(rewriter, row, blockRows);
+    tileRowDelta(rewriter, row, schedule);
   rewriter.setInsertionPoint(step);
   BackwardShape s(rewriter, step);
   s.blockMap = createBlockMap(rewriter, s);
@@ -432,10 +432,8 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().slice(1, 2)))
     if (!result.use_empty())
       ofKeys.push_back(name);
-  // A loop of one tile would fold away, and the order with it.
-  int64_t keys = getStaticSize(step, DimKind::Key);
-  bool hasTiles = (ShapedType::isDynamic(keys) || keys > blockRows) && getStaticSize(step, DimKind::Query) != 0;
-  if (schedule.getFused() && !step->getResult(0).use_empty() && ofKeys.size() == 2 && hasTiles) {
+  bool hasQueries = getStaticSize(step, DimKind::Query) != 0;
+  if (schedule.getFused() && !step->getResult(0).use_empty() && ofKeys.size() == 2 && hasQueries) {
     createKernel(rewriter, s, RangeAxis::Queries, {"dquery", "dkey", "dvalue"});
     return createScoreSums(rewriter, step);
   }

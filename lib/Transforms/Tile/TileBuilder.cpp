@@ -137,10 +137,14 @@ Value attn::getSequenceLength(OpBuilder &b, Location loc, Value sequences, Value
   return arith::SubIOp::create(b, loc, end, start);
 }
 
-Value attn::getLongestSequence(OpBuilder &b, Location loc, OpFoldResult count, function_ref<Value(Value)> getRows) {
-  return createLoop(b, loc, index(b, loc, 0), toValue(b, loc, count), 1, {index(b, loc, 0)},
+OpFoldResult attn::getMostQueries(OpBuilder &b, const StepShape &s, Value sequences,
+                                  function_ref<Value(Value)> getRows) {
+  // A GPU's host cannot read where sequences begin: the longest possible sequence has all rows.
+  if (!sequences || isGpu(s))
+    return s.domainSizes[s.queryPos()];
+  return createLoop(b, s.loc, index(b, s.loc, 0), toValue(b, s.loc, s.domainSizes[0]), 1, {index(b, s.loc, 0)},
                     [&](Value batch, TileState longest) {
-                      return TileState{arith::MaxSIOp::create(b, loc, longest[0], getRows(batch))};
+                      return TileState{arith::MaxSIOp::create(b, s.loc, longest[0], getRows(batch))};
                     })
       .front();
 }
@@ -172,14 +176,10 @@ static OpFoldResult getRows(OpBuilder &b, const TileShape &s, Value first, Value
 }
 
 OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
-  Location loc = s.step.getLoc();
-  OpFoldResult numQueries = s.domainSizes[s.queryPos()];
-  // A GPU's host cannot read where sequences begin. So there are tiles for the longest possible sequence, and those
-  // without rows do nothing.
-  if (Value sequences = isGpu(s) ? Value() : getPackedSequences(s.step))
-    numQueries = getLongestSequence(b, loc, s.domainSizes[0],
-                                    [&](Value batch) { return getSequenceRows(b, s, sequences, batch); });
-  return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(getQueryTile(s)), {numQueries});
+  Value sequences = getPackedSequences(s.step);
+  OpFoldResult numQueries =
+      getMostQueries(b, s, sequences, [&](Value batch) { return getSequenceRows(b, s, sequences, batch); });
+  return affine::makeComposedFoldedAffineApply(b, s.loc, b.getAffineDimExpr(0).ceilDiv(getQueryTile(s)), {numQueries});
 }
 
 TilePosition attn::getPrefillTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value tile) {

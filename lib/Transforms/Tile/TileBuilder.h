@@ -89,7 +89,7 @@ int64_t getTileSize(const TileShape &s, unsigned dim);
 /// Query heads of a tile: 1, or in a decode tile those that share the schedule's key heads.
 inline int64_t getHeadsPerTile(const TileShape &s) { return s.headsPerStep * s.schedule.getKvHeads(); }
 inline bool isDecode(const TileShape &s) { return s.schedule.sharesKeys(); }
-inline bool isGpu(const TileShape &s) { return mlir::isa<BlockAttr>(s.schedule); }
+inline bool isGpu(const StepShape &s) { return mlir::isa<BlockAttr>(s.schedule); }
 inline bool isRowMajor(const TileShape &s) { return isDecode(s) || isGpu(s); }
 inline bool isDense(const TileShape &s) { return s.step.getBias() || s.step.getMask(); }
 /// True where products take pairs of elements: those of Q along D, those of V along the keys.
@@ -175,6 +175,11 @@ inline Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const DomainTile &
 /// [offset, offset + size) of dimension `dim`, and all of the others.
 Slice getDimSlice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, unsigned dim, mlir::OpFoldResult offset,
                   mlir::OpFoldResult size);
+/// A loop over tiles that may run concurrently. On a GPU a single tile is mapped to a block, so that canonicalisation
+/// keeps its loop.
+mlir::scf::ForallOp createParallelTiles(mlir::OpBuilder &b, mlir::Location loc,
+                                        llvm::ArrayRef<mlir::OpFoldResult> bounds, mlir::ValueRange inits,
+                                        ScheduleAttr schedule);
 /// Writes `value` into its slice of `output`, a shared output of `forall`.
 void insertInParallel(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value value, mlir::Value output,
                       const Slice &slice);
@@ -296,9 +301,10 @@ mlir::OpFoldResult getTileRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Val
 /// The first row of packed sequence `batch`, and its number of rows.
 mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
 mlir::Value getSequenceLength(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
-/// The rows of the longest of `count` packed sequences.
-mlir::Value getLongestSequence(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult count,
-                               llvm::function_ref<mlir::Value(mlir::Value batch)> getRows);
+/// The most query rows of a batch index: all where `sequences` is null, else those of the longest packed sequence, by
+/// `getRows`. On a GPU a bound of it; tiles without rows do nothing.
+mlir::OpFoldResult getMostQueries(mlir::OpBuilder &b, const StepShape &s, mlir::Value sequences,
+                                  llvm::function_ref<mlir::Value(mlir::Value batch)> getRows);
 
 /// The decode tiles of an online form (TileDecode.cpp); returns the replacements of the results of finalize.
 llvm::SmallVector<mlir::Value> createDecodeTiles(mlir::RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,

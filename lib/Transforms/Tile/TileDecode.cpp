@@ -108,7 +108,7 @@ private:
   SmallVector<Value> createForall(ArrayRef<OpFoldResult> bounds, ValueRange inits,
                                   function_ref<void(ValueRange, ValueRange, InsertFn)> body) {
     OpBuilder::InsertionGuard guard(b);
-    auto forall = scf::ForallOp::create(b, loc, bounds, SmallVector<Value>(inits), std::nullopt);
+    auto forall = createParallelTiles(b, loc, bounds, inits, shape.schedule);
     b.setInsertionPointToStart(forall.getBody());
     auto insert = [&](Value value, Value output, const Slice &slice) {
       OpBuilder::InsertionGuard inside(b);

@@ -10,6 +10,7 @@
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -47,6 +48,19 @@ DomainTile::DomainTile(OpBuilder &b, ArrayRef<OpFoldResult> domainSizes, ValueRa
     : offsets(batch.begin(), batch.end()), sizes(batch.size(), b.getIndexAttr(1)) {
   offsets.append(domainSizes.size() - batch.size(), b.getIndexAttr(0));
   llvm::append_range(sizes, domainSizes.drop_front(batch.size()));
+}
+
+scf::ForallOp attn::createParallelTiles(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> bounds, ValueRange inits,
+                                        ScheduleAttr schedule) {
+  bool isSingle = llvm::all_of(bounds, [](OpFoldResult size) { return isConstantIntValue(size, 1); });
+  if (!isSingle || !isa<BlockAttr>(schedule))
+    return scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
+  SmallVector<Attribute> blocks;
+  for (size_t dim = 0; dim < bounds.size(); ++dim) {
+    auto id = static_cast<gpu::MappingId>(static_cast<size_t>(gpu::MappingId::LinearDim0) + dim);
+    blocks.push_back(gpu::GPUBlockMappingAttr::get(b.getContext(), id));
+  }
+  return scf::ForallOp::create(b, loc, bounds, inits, b.getArrayAttr(blocks));
 }
 
 void attn::insertInParallel(OpBuilder &b, scf::ForallOp forall, Value value, Value output, const Slice &slice) {

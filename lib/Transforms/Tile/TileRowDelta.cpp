@@ -13,8 +13,9 @@
 using namespace mlir;
 using namespace attn;
 
-void attn::tileRowDelta(RewriterBase &b, RowDeltaOp row, int64_t tileRows) {
+void attn::tileRowDelta(RewriterBase &b, RowDeltaOp row, BlockAttr schedule) {
   Location loc = row.getLoc();
+  int64_t tileRows = schedule.getBlockRows();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(row);
   unsigned numBatch = getNumBatchDims(row);
@@ -22,7 +23,7 @@ void attn::tileRowDelta(RewriterBase &b, RowDeltaOp row, int64_t tileRows) {
   SmallVector<OpFoldResult> sizes = getDomainSizes(b, row), bounds(ArrayRef(sizes).take_front(numBatch));
   bounds.push_back(
       affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(tileRows), {sizes[numBatch]}));
-  auto forall = scf::ForallOp::create(b, loc, bounds, row.getDelta(), std::nullopt);
+  auto forall = createParallelTiles(b, loc, bounds, row.getDelta(), schedule);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
   DomainTile at(b, sizes, ArrayRef(ivs).drop_back());

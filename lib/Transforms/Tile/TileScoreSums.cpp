@@ -204,9 +204,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
     count = multiply(b, loc, count, toValue(b, loc, sizes[position]));
   SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, loc, sum.destination);
   Value zeros = createZeros(b, loc, shape, type.getElementType()), whole = zeros;
-  // A loop of one iteration would fold away, so there is a second one with nothing to do.
-  bool isSingle = llvm::all_of(bounds, [](OpFoldResult size) { return getConstantIntValue(size) == 1; });
-  Value blocks = index(b, loc, isSingle ? 2 : 1);
+  Value blocks = index(b, loc, 1);
   int64_t warps = cast<BlockAttr>(s.schedule).getWarps();
   if (sum.hasParts()) {
     blocks = max(b, loc, blocks, min(b, loc, count, index(b, loc, getMaxBlocks(type, warps))));
@@ -215,7 +213,7 @@ static Value createScoreSum(RewriterBase &b, KernelShape s) {
     whole = createZeros(b, loc, ofParts, type.getElementType());
   }
   bounds.push_back(getAsOpFoldResult(blocks));
-  auto forall = scf::ForallOp::create(b, loc, bounds, whole, std::nullopt);
+  auto forall = createParallelTiles(b, loc, bounds, whole, s.schedule);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs(forall.getInductionVars()), positions(s.numBatch + 1);

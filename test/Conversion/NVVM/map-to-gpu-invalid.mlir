@@ -94,78 +94,10 @@ func.func @alone(%o: memref<2x16x16xbf16>, %lse: memref<2x16xf32>, %delta: memre
 !q = memref<16x32xbf16>
 !a = memref<16x32xf32>
 #schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
-// The packed Q of a tile is read by another loop as well.
-func.func @used_outside(%q: !q, %k: !q, %acc: !a, %max: memref<16xf32>, %sum: memref<16xf32>, %out: !q) {
-  // expected-error @below {{expected a value that the tile alone uses}}
-  %packed = memref.alloca() : !q
-  attn.init_state outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
-  attn.pack ins(%q : !q) outs(%packed : !q)
-  attn.online_step ins(%packed, %k, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+// A tile without a loop, whose rounds would be its blocks.
+func.func @no_loop(%q: !q, %k: !q, %acc: !a, %max: memref<16xf32>, %sum: memref<16xf32>, %out: !q) {
+  // expected-error @below {{expected it in an scf.forall, whose rounds are thread blocks, found it in the function; run attn-tile with a schedule #attn.block<…>}}
+  attn.online_step ins(%q, %k, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
       {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
-  attn.finalize ins(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>) outs(%out : !q)
-  scf.forall (%h) in (2) {
-    attn.online_step ins(%packed, %k, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
-        {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
-  }
-  return
-}
-
-// -----
-
-#q = affine_map<(i, j, d, n) -> (i, d)>
-#k = affine_map<(i, j, d, n) -> (j, d)>
-#v = affine_map<(i, j, d, n) -> (j, n)>
-#o = affine_map<(i, j, d, n) -> (i, n)>
-#r = affine_map<(i, j, d, n) -> (i)>
-!q = memref<16x32xbf16>
-!a = memref<16x32xf32>
-#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
-// A buffer between kernels whose size a kernel would read.
-func.func @size_of_memory(%q: !q, %k: !q, %acc: !a, %max: memref<16xf32>, %sum: memref<16xf32>,
-                          %sizes: memref<2xindex>, %out: !q) {
-  %c0 = arith.constant 0 : index
-  attn.init_state outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
-  %n = memref.load %sizes[%c0] : memref<2xindex>
-  // expected-error @below {{expected sizes that do not depend on a tile}}
-  %buffer = memref.alloc(%n) : memref<?x32xbf16>
-  attn.online_step ins(%q, %buffer, %k : !q, memref<?x32xbf16>, !q)
-      outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
-      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
-  attn.finalize ins(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>) outs(%out : !q)
-  scf.forall (%h) in (2) {
-    attn.online_step ins(%q, %buffer, %k : !q, memref<?x32xbf16>, !q)
-        outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
-        {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
-  }
-  return
-}
-
-// -----
-
-#q = affine_map<(i, j, d, n) -> (i, d)>
-#k = affine_map<(i, j, d, n) -> (j, d)>
-#v = affine_map<(i, j, d, n) -> (j, n)>
-#o = affine_map<(i, j, d, n) -> (i, n)>
-#r = affine_map<(i, j, d, n) -> (i)>
-#tile = affine_map<(i, d) -> (i, d)>
-#row = affine_map<(i, d) -> (i)>
-#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
-!q = memref<16x32xbf16>
-!a = memref<16x32xf32>
-!r = memref<16xf32>
-
-// Two attentions of one tile read the rows of Q that the first one overwrites: the second kernel cannot copy them again.
-func.func @overwritten(%q: !q, %k: !q, %v: !q, %o: !q, %acc: !a, %max: !r, %sum: !r) {
-  %tile = memref.alloc() : !q
-  // expected-error @below {{expected the rows that two attentions read to stay as they are, found them overwritten between the two; write what is between into another tensor}}
-  attn.pack ins(%q : !q) outs(%tile : !q) {maps = [#tile, #tile]}
-  attn.init_state outs(%acc, %max, %sum : !a, !r, !r) {maps = [#tile, #row, #row]}
-  attn.online_step ins(%tile, %k, %v : !q, !q, !q) outs(%acc, %max, %sum : !a, !r, !r)
-      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
-  attn.finalize ins(%acc, %max, %sum : !a, !r, !r) outs(%q : !q) {maps = [#tile, #row, #row, #tile]}
-  attn.init_state outs(%acc, %max, %sum : !a, !r, !r) {maps = [#tile, #row, #row]}
-  attn.online_step ins(%tile, %v, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, !r, !r)
-      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
-  attn.finalize ins(%acc, %max, %sum : !a, !r, !r) outs(%o : !q) {maps = [#tile, #row, #row, #tile]}
   return
 }

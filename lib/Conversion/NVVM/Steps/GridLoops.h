@@ -12,9 +12,8 @@
 
 namespace attn::nvvm {
 
-/// Puts all tiles of `host` into loops in its entry block, each of which becomes a kernel. Loops of one tile, which
-/// have folded away, are restored, and ops that the host cannot compute move into the loops that use them. Emits an
-/// error for a tile inside control flow.
+/// Lowers ops without tiles to loops over elements, so that each scf.forall in the entry block of `host` becomes a
+/// kernel. Emits an error for a tile outside of these loops, or inside control flow.
 mlir::LogicalResult makeGridLoops(mlir::func::FuncOp host);
 
 /// Lowers elementwise ops, copies and attn.kv_append in the block of `host` to loops over elements, one kernel each.
