@@ -46,6 +46,7 @@ b1 hq1 sq33 sk31 d64 f32 grad=v,k into=v
 b1 hq1 sq31 sk20 d64 bf16 layout=varlen causal=bottom_right grad=q,k,v
 b1 hq1 sq16 sk16 d8 dv256 bf16 softcap=2 layout=varlen grad=q q_origin
 b2 hq? sq? sk? d64 bf16 causal=bottom_right chunk=64 layout=varlen grad=v,k
+b40 hq2 hkv1 sq200 sk130 d64 bf16 causal=bottom_right layout=varlen grad=q,k,v
 b1 hq1 sq16 sk16 d160 bf16 causal=offset grad=q,k,v
 b1 hq1 sq33 sk40 d32 bf16 kv_lengths q_lengths causal=bottom_right grad=q,k,v
 b2 hq2 sq64 sk1 d64 bf16 grad=q,k,v

@@ -2,6 +2,7 @@
 
 import ctypes
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +13,8 @@ from fake_cuda import EMULATOR, Driver, FakeArray
 from paths import attnc
 
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
+BYTES = {"int8": np.int8, "fp8": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
+ROWS = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 LINES = """
 b1 hq2 hkv1 sq17 sk33 d64 f16 causal=bottom_right grad=q,k,v
 b? hq2 hkv1 sq? sk? d64 f16 out=lse
@@ -19,7 +22,7 @@ b1 hq2 hkv1 sq17 sk33 d64 f16 kv_lengths dropout=0.25
 b1 hq2 hkv1 sq1 sk700 d64 f16
 b3 hq2 hkv1 sq50 sk77 d64 f16 causal=bottom_right layout=varlen out=lse
 b? hq2 hkv1 sq3 sk? d64 f16 causal=bottom_right kv_lengths paged=16
-"""
+""" + "".join(f"b1 hq1 sq1 sk1 d256 {rows} kv={kind} kvscale=head\n" for rows in ROWS for kind in BYTES)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,7 @@ def wide(*arrays):
 
 def test_what_it_says_of_itself(library):
     assert library.is_for_gpus
-    assert repr(library) == "<attn.Library gpu: 7 kernels for sm_80, sm_90a>"
+    assert repr(library) == "<attn.Library gpu: 13 kernels for sm_80, sm_90a>"
     with pytest.raises(ValueError, match="found one for sm_80, sm_90a; each call takes the best target"):
         library.use_target("sm_80")
 
@@ -99,6 +102,22 @@ def test_lengths_and_dropout(library, driver):
     options = {"dropout": (0.25, 3, 5)}
     out = library.sdpa(*on(driver, *arrays), kv_lengths=on(driver, lengths)[0], **options)
     same(out, reference.sdpa(*wide(*arrays), kv_lengths=lengths, **options), 8e-3)
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("kind", BYTES)
+def test_all_bytes_are_widened_exactly(library, driver, kind, rows, capability):
+    """Of one key, the output is its row of V, which has each byte once."""
+    v = np.arange(256, dtype=np.uint8).view(BYTES[kind]).reshape(1, 1, 1, 256)
+    q, k, scale = np.ones(v.shape, ROWS[rows]), np.ones(v.shape, BYTES[kind]), np.ones(1, np.float32)
+    driver.library.attn_emulator_set_capability(capability)
+    try:
+        q, k, v_on_device, scale = on(driver, q, k, v, scale)
+        out = library.sdpa(q, k, v_on_device, k_scale=scale, v_scale=scale).numpy()
+    finally:
+        driver.library.attn_emulator_set_capability(90)
+    np.testing.assert_array_equal(out.astype("f4"), v.astype("f4"))
 
 
 def test_packed_sequences(library, driver):

@@ -28,6 +28,8 @@ struct GpuInfo {
   unsigned warpLanes = 32;
   /// Copies of boxes of a tensor, cp.async.bulk.tensor: the targets with wgmma have them.
   bool hasTensorMaps() const { return hasWgmma; }
+  /// Conversions of e4m3: compute capability 8.9, but PTX 8.1, which only the targets with wgmma are assembled from.
+  bool hasFloat8() const { return hasWgmma; }
 };
 
 /// One target of --target. Sizes are in bits and bytes.

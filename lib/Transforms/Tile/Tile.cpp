@@ -154,7 +154,14 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   BlockMap blockMap = createBlockMap(rewriter, shape);
   shape.packed = packFirst(rewriter, shape);
   SmallVector<OpFoldResult> bounds(ArrayRef(shape.domainSizes).take_front(shape.numBatch));
-  bounds.push_back(getNumQueryTiles(rewriter, shape));
+  Value sequences = isGpu(shape) ? step.getCuSeqlensQ() : Value();
+  if (sequences) {
+    bounds.erase(bounds.begin());
+    bounds.push_back(countPackedTiles(rewriter, loc, shape.domainSizes[shape.queryPos()], shape.domainSizes[0],
+                                      getQueryTile(shape)));
+  } else {
+    bounds.push_back(getNumQueryTiles(rewriter, shape));
+  }
   SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());
   auto forall = createParallelTiles(rewriter, loc, bounds, inits, shape.schedule);
   rewriter.setInsertionPointToStart(forall.getBody());
@@ -168,7 +175,13 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
     tileIndex = affine::makeComposedAffineApply(rewriter, loc, AffineMap::get(1, 1, count - 1 - index),
                                                 {OpFoldResult(tileIndex), bounds.back()});
   }
-  TilePosition at = getPrefillTile(rewriter, shape, ArrayRef(ivs).drop_back(), tileIndex);
+  ivs.pop_back();
+  if (sequences) {
+    PackedTile found = findPackedTile(rewriter, loc, sequences, shape.domainSizes[0], tileIndex, getQueryTile(shape));
+    ivs.insert(ivs.begin(), found.sequence);
+    tileIndex = found.tile;
+  }
+  TilePosition at = getPrefillTile(rewriter, shape, ivs, tileIndex);
   auto fold = [&](const TileShape &s, const TilePosition &tile) {
     SmallVector<Value> query = packQuery(rewriter, s, tile);
     return foldKeys(rewriter, s, tile, blockMap, query, initState(rewriter, s, tile, init));

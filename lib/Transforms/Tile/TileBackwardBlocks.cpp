@@ -83,23 +83,38 @@ Value attn::packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, St
 // A block
 //===----------------------------------------------------------------------===//
 
+/// Query tiles of a head, of all packed sequences.
+static Value countTurns(OpBuilder &b, const KernelShape &s) {
+  OpFoldResult rows = s.domainSizes[s.queryPos()];
+  int64_t size = s.schedule.getKeyTile();
+  if (s.step.getCuSeqlensQ())
+    return toValue(b, s.loc, countPackedTiles(b, s.loc, rows, s.domainSizes[0], size));
+  return divideUp(b, s.loc, toValue(b, s.loc, rows), index(b, s.loc, size));
+}
+
+/// The batch dimensions that have turns of their own.
+static auto getDimsOfTurns(const KernelShape &s) {
+  return llvm::seq<unsigned>(s.step.getCuSeqlensQ() ? 1 : 0, s.numBatch);
+}
+
 /// Index in s.turns of the count of blocks that have added to a query tile; the count of tickets comes first.
 static Value getPlaceOfTurn(OpBuilder &b, const KernelShape &s, const BlockTile &at) {
   Location loc = s.loc;
   int64_t size = s.schedule.getKeyTile();
   Value place = index(b, loc, 0);
-  for (unsigned i = 0; i < s.numBatch; ++i)
+  for (unsigned i : getDimsOfTurns(s))
     place = add(b, loc, multiply(b, loc, place, toValue(b, loc, s.domainSizes[i])), toValue(b, loc, at.offsets[i]));
-  Value tiles = divideUp(b, loc, toValue(b, loc, s.domainSizes[s.queryPos()]), index(b, loc, size));
   Value tile = divide(b, loc, toValue(b, loc, at.offsets[s.queryPos()]), index(b, loc, size));
-  return add(b, loc, add(b, loc, multiply(b, loc, place, tiles), tile), index(b, loc, 1));
+  if (Value sequences = s.step.getCuSeqlensQ())
+    tile = add(b, loc, getFirstPackedTile(b, loc, sequences, toValue(b, loc, at.offsets[0]), size), tile);
+  return add(b, loc, add(b, loc, multiply(b, loc, place, countTurns(b, s)), tile), index(b, loc, 1));
 }
 
 /// Counts for all query tiles, after one of tickets: zeros.
 static Value createTurns(OpBuilder &b, const KernelShape &s) {
   Location loc = s.loc;
-  Value tiles = divideUp(b, loc, toValue(b, loc, s.domainSizes[s.queryPos()]), index(b, loc, s.schedule.getKeyTile()));
-  for (unsigned i = 0; i < s.numBatch; ++i)
+  Value tiles = countTurns(b, s);
+  for (unsigned i : getDimsOfTurns(s))
     tiles = multiply(b, loc, tiles, toValue(b, loc, s.domainSizes[i]));
   OpFoldResult count = getAsOpFoldResult(add(b, loc, tiles, index(b, loc, 1)));
   auto [shape, dynamicSizes] = decomposeMixedValues({count});
@@ -379,10 +394,15 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   SmallVector<OpFoldResult> bounds(ArrayRef(s.domainSizes).take_front(s.numBatch));
   if (!s.hasQueryRows())
     bounds = getBatchOfKeys(b, s);
-  if (s.step.getCuSeqlensQ()) // and the rows after the last sequence
-    bounds.front() = affine::makeComposedFoldedAffineApply(b, s.loc, dim + 1, {bounds.front()});
-  OpFoldResult tiles =
-      affine::makeComposedFoldedAffineApply(b, s.loc, dim.ceilDiv(s.tileRows), {s.domainSizes[s.rowPos()]});
+  OpFoldResult rows = s.domainSizes[s.rowPos()], numSequences, tiles;
+  Value sequences = s.hasQueryRows() ? s.step.getCuSeqlensQ() : s.step.getCuSeqlensK();
+  if (sequences) { // and the rows after the last sequence
+    numSequences = affine::makeComposedFoldedAffineApply(b, s.loc, dim + 1, {bounds.front()});
+    bounds.erase(bounds.begin());
+    tiles = countPackedTiles(b, s.loc, rows, numSequences, s.tileRows);
+  } else {
+    tiles = affine::makeComposedFoldedAffineApply(b, s.loc, dim.ceilDiv(s.tileRows), {rows});
+  }
   // Blocks start in order: those that wait for each other have the same head and are far apart.
   bool isFused = s.isOfAllBlocks(gradients.front());
   bounds.insert(isFused ? bounds.begin() : bounds.end(), tiles);
@@ -401,6 +421,11 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   if (s.hasQueryRows() && !s.step.getMaskMod().empty())
     tile = affine::makeComposedAffineApply(b, s.loc, AffineMap::get(1, 1, b.getAffineSymbolExpr(0) - 1 - dim),
                                            {OpFoldResult(tile), tiles});
+  if (sequences) {
+    PackedTile found = findPackedTile(b, s.loc, sequences, numSequences, tile, s.tileRows);
+    ivs.insert(ivs.begin(), found.sequence);
+    tile = found.tile;
+  }
   BlockTile at = getBlockTile(b, s, ivs, tile);
   ValueRange outputs = forall.getRegionIterArgs();
   for (auto [name, sum, whole] : llvm::zip(gradients, createBlock(b, s, at, outputs), outputs))

@@ -301,6 +301,17 @@ mlir::OpFoldResult getTileRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Val
 /// The first row of packed sequence `batch`, and its number of rows.
 mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
 mlir::Value getSequenceLength(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
+/// A tile of packed rows on a GPU, whose grid has `countPackedTiles` for a head (PackedTiles.cpp): that of a number
+/// among all, of which those of a sequence are consecutive, from `getFirstPackedTile` on.
+struct PackedTile {
+  mlir::Value sequence, tile; ///< its index, and that of the tile in it
+};
+mlir::OpFoldResult countPackedTiles(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult numRows,
+                                    mlir::OpFoldResult numSequences, int64_t tileRows);
+PackedTile findPackedTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences,
+                          mlir::OpFoldResult numSequences, mlir::Value number, int64_t tileRows);
+mlir::Value getFirstPackedTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value sequence,
+                               int64_t tileRows);
 /// The most query rows of a batch index: all where `sequences` is null, else those of the longest packed sequence, by
 /// `getRows`. On a GPU a bound of it; tiles without rows do nothing.
 mlir::OpFoldResult getMostQueries(mlir::OpBuilder &b, const StepShape &s, mlir::Value sequences,

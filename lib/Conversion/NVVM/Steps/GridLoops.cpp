@@ -7,9 +7,13 @@
 #include "GridLoops.h"
 #include "attn/IR/Attn.h"
 #include "attn/Support/Dialects.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -29,6 +33,37 @@ static LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
   return success();
 }
 
+/// Reads of the function, such as the end of the last packed sequence, are repeated in each op with a body that uses
+/// them: the host cannot read device memory.
+static void sinkReads(func::FuncOp host) {
+  Block &block = host.getBody().front();
+  OpBuilder b(host.getContext());
+  auto isRead = [](Operation *op) { return isa<memref::LoadOp>(op); };
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) { return op->getBlock() == &block && (isMemoryEffectFree(op) || isRead(op)); };
+  for (Operation &op : block)
+    for (Region &region : op.getRegions()) {
+      SetVector<Value> used;
+      getUsedValuesDefinedAbove(region, used);
+      IRMapping mapping;
+      b.setInsertionPointToStart(&region.front());
+      for (Value value : used) {
+        SetVector<Operation *> slice;
+        if (failed(getBackwardSlice(value, &slice, options)) || llvm::none_of(slice, isRead))
+          continue;
+        for (Operation *computed : slice)
+          if (!mapping.contains(computed))
+            b.clone(*computed, mapping);
+        replaceAllUsesInRegionWith(value, mapping.lookup(value), region);
+      }
+    }
+  IRRewriter rewriter(b);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
+}
+
 /// Each op on a tile, and each read of memory, needs a kernel.
 static LogicalResult verifyTilesInLoops(func::FuncOp host) {
   WalkResult found = host.walk<WalkOrder::PreOrder>([](Operation *op) {
@@ -45,6 +80,7 @@ static LogicalResult verifyTilesInLoops(func::FuncOp host) {
 LogicalResult attn::nvvm::makeGridLoops(func::FuncOp host) {
   if (failed(verifyNoTilesInControlFlow(host)))
     return failure();
+  sinkReads(host);
   makeElementLoops(host);
   return verifyTilesInLoops(host);
 }

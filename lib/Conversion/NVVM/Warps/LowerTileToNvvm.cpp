@@ -41,8 +41,10 @@ Value attn::nvvm::getRoot(Value memref) {
   return memref;
 }
 
-KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel)
-    : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
+KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel, const GpuInfo &gpu)
+    : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {
+  wb.hasFloat8 = gpu.hasFloat8();
+}
 
 std::optional<SharedTile> KernelLowering::findTile(Value memref) {
   auto found = tiles.find(getRoot(memref));
@@ -329,7 +331,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUFuncOp>())) {
       if (!kernel->hasAttr(kScheduleAttr))
         continue; // not our kernels
-      if (failed(KernelLowering(rewriter, kernel).run()))
+      if (failed(KernelLowering(rewriter, kernel, *info->gpu).run()))
         return signalPassFailure();
     }
     if (failed(checkNumbers(getOperation(), *info)) || failed(lowerFunctions(getOperation(), *info)))

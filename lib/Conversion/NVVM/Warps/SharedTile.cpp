@@ -109,6 +109,8 @@ static Value loadElements(WarpBuilder &wb, const GlobalView &view, Value offset,
 static Value convertElements(WarpBuilder &wb, Value raw, Type from, Type to) {
   if (from == to)
     return raw;
+  if (isQuantised(from) && !to.isF32())
+    return widenBytes(wb, raw, from, to);
   auto vectorType = cast<VectorType>(raw.getType());
   if (from != vectorType.getElementType())
     raw = arith::BitcastOp::create(wb.b, wb.loc, vectorType.clone(from), raw);

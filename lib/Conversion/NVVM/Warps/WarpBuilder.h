@@ -132,6 +132,7 @@ public:
   mlir::Value thread, lane, warp, quad, quadLane; ///< quad = lane / 4, quadLane = lane % 4
   mlir::Value firstRow;                           ///< of the warp
   int64_t lanes, threads, warpRows, blockRows, keyTile, barrierThreads = 0;
+  bool hasFloat8 = false; ///< instructions convert e4m3
 
 private:
   void place(mlir::Value number);

@@ -285,7 +285,7 @@ void lowerAccumulations(WarpBuilder &wb, mlir::Operation *before, llvm::function
 /// The state of lowering a kernel.
 class KernelLowering {
 public:
-  KernelLowering(mlir::RewriterBase &rewriter, mlir::gpu::GPUFuncOp kernel);
+  KernelLowering(mlir::RewriterBase &rewriter, mlir::gpu::GPUFuncOp kernel, const GpuInfo &gpu);
   mlir::LogicalResult run();
 
 private:
@@ -377,6 +377,8 @@ private:
 /// null for an index that is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
+/// Bytes of type `from`, i8 in a vector of a multiple of four, as bf16 or f16 (Bytes.cpp).
+mlir::Value widenBytes(WarpBuilder &wb, mlir::Value raw, mlir::Type from, mlir::Type to);
 /// `op` of a region, an f32 function of these operands, in instructions of its own (Functions.cpp); null for one that
 /// has none.
 mlir::Value buildFunction(WarpBuilder &wb, mlir::Operation *op, mlir::ValueRange operands);
