@@ -41,6 +41,9 @@ static int getCapabilityOfStream(const attn_cuda_driver *driver, CUstream stream
   return result;
 }
 
+/* Code for 9.0 to 11.x may have blocks with more shared memory than devices from 12.0 on have. */
+static int isTooLarge(int code, int device) { return device >= 120 && code >= 90 && code < 120; }
+
 int32_t attn_cuda_select_target(const attn_cuda_target *targets, int64_t count, CUstream stream) {
   const attn_cuda_driver *driver = attn_cuda_get_driver();
   if (!driver)
@@ -50,7 +53,8 @@ int32_t attn_cuda_select_target(const attn_cuda_target *targets, int64_t count, 
     return -attn_cuda_refuse_result(ATTN_CUDA_NO_CONTEXT, driver, result,
                                     "expected a current CUDA context on this thread, or a stream that has one");
   for (int64_t i = count - 1; i >= 0; --i)
-    if (targets[i].is_exact ? capability == targets[i].capability : capability >= targets[i].capability)
+    if (targets[i].is_exact ? capability == targets[i].capability
+                            : capability >= targets[i].capability && !isTooLarge(targets[i].capability, capability))
       return (int32_t)i;
   char names[NAMES_SIZE] = "";
   int length = 0;

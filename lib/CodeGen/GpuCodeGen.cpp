@@ -56,14 +56,15 @@ Expected<std::unique_ptr<Module>> translateGpuModule(mlir::Operation *gpuModule,
   return module;
 }
 
-/// The CUDA version whose driver accepts the PTX: ISA 7.N came with CUDA 11.N, 8.N with 12.N.
+/// The CUDA version whose driver accepts the PTX: ISA 7.N came with CUDA 11.N, 8.N with 12.N, from 8.6 on with 12.N
+/// + 1.
 static int getDriverVersion(StringRef ptx) {
   unsigned major = 0, minor = 0;
   StringRef version = ptx.substr(ptx.find(".version ")).drop_front(StringRef(".version ").size());
   if (version.consumeInteger(10, major) || !version.consume_front(".") || version.consumeInteger(10, minor) ||
       major < 7)
     return 0;
-  return (major + 4) * 1000 + minor * 10;
+  return (major + 4) * 1000 + (minor + (major == 8 && minor > 5)) * 10;
 }
 
 /// A private constant with these bytes.

@@ -22,8 +22,35 @@ namespace attn {
 
 static constexpr StringLiteral kX86Triple = "x86_64-unknown-linux-gnu";
 
+static constexpr int64_t kMiB = 1024 * 1024;
+
+namespace {
+/// A row of the table of GPUs. Its PTX is of the least version that LLVM needs for the name; wgmma needs 8.0.
+struct Gpu {
+  StringLiteral name, ptxFeature;
+  GpuInfo facts;
+};
+} // namespace
+
+/// Blackwell's (from sm_100 on) kernels are those of sm_80, without its tensor memory.
+static constexpr Gpu kGpus[] = {
+    {"sm_80", "+ptx78", {80, 163 * 1024, 108, 40 * kMiB}},
+    {"sm_86", "+ptx78", {86, 99 * 1024, 84, 6 * kMiB}},
+    {"sm_89", "+ptx78", {89, 99 * 1024, 142, 72 * kMiB}},
+    {"sm_90", "+ptx78", {90, 227 * 1024, 132, 50 * kMiB}},
+    {"sm_90a", "+ptx81", {90, 227 * 1024, 132, 50 * kMiB, /*hasWgmma=*/true, /*isExact=*/true}},
+    {"sm_100", "+ptx86", {100, 227 * 1024, 148, 126 * kMiB}},
+    {"sm_103", "+ptx88", {103, 227 * 1024, 160, 126 * kMiB}},
+    {"sm_120", "+ptx87", {120, 99 * 1024, 188, 128 * kMiB}},
+};
+
+static std::string joinGpus(StringRef separator) {
+  return join(map_range(kGpus, [](const Gpu &gpu) { return gpu.name; }), separator);
+}
+
 StringRef TargetInfo::getKnownNames() {
-  return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90 sm_90a aarch64-linux-gnu";
+  static const std::string names = "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " + joinGpus(" ") + " aarch64-linux-gnu";
+  return names;
 }
 
 /// Facts about vectors follow from the features alone.
@@ -87,32 +114,19 @@ static TargetInfo getHost() {
   return target;
 }
 
-/// LLVM needs PTX ISA 7.8 for sm_89 and sm_90, and drivers of CUDA 11.8 and later accept it. 8.0 has wgmma.
-static constexpr StringLiteral kPTXFeature = "+ptx78", kWgmmaPTXFeature = "+ptx81";
-
-static constexpr int64_t kMiB = 1024 * 1024;
-
-static constexpr std::pair<StringLiteral, GpuInfo> kGpus[] = {
-    {"sm_80", {80, 163 * 1024, 108, 40 * kMiB}},
-    {"sm_86", {86, 99 * 1024, 84, 6 * kMiB}},
-    {"sm_89", {89, 99 * 1024, 142, 72 * kMiB}},
-    {"sm_90", {90, 227 * 1024, 132, 50 * kMiB}},
-    {"sm_90a", {90, 227 * 1024, 132, 50 * kMiB, /*hasWgmma=*/true, /*isExact=*/true}},
-};
-
 Expected<TargetInfo> TargetInfo::get(StringRef name) {
   TargetInfo target;
-  for (const auto &[gpuName, facts] : kGpus)
-    if (name == gpuName) {
+  for (const Gpu &gpu : kGpus)
+    if (name == gpu.name) {
       target.name = target.cpu = name.str();
       target.triple = "nvptx64-nvidia-cuda";
-      target.features = (facts.hasWgmma ? kWgmmaPTXFeature : kPTXFeature).str();
-      target.gpu = facts;
+      target.features = gpu.ptxFeature.str();
+      target.gpu = gpu.facts;
       return target;
     }
   if (name.starts_with("sm_"))
-    return createStringError("no kernels for target '" + name +
-                             "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a" + explainTarget(name));
+    return createStringError("no kernels for target '" + name + "', expected one of " + joinGpus(", ") +
+                             explainTarget(name));
   if (isArmName(name))
     return getArmTarget(name);
   if (name == "host" && Triple(sys::getProcessTriple()).isAArch64())

@@ -77,7 +77,10 @@ static constexpr OtherTarget kOtherTargets[] = {
     {"a10 a10g a40 a6000 rtxa6000 rtx30* 3090 3080 orin* jetson*", "sm_86"},
     {"l4 l40* ada lovelace rtx40* 4090 4080", "sm_89"},
     {"h100* h200* h800* h20 gh200* hopper", "sm_90a"},
-    {"b100* b200* b300* gb200* gb300* blackwell rtx50* 5090 5080 thor", "sm_90, whose code later GPUs run"},
+    {"b100* b200* gb200* blackwell", "sm_100"},
+    {"b300* gb300* blackwell-ultra", "sm_103"},
+    {"rtx50* 5090 5080 rtxpro6000 gb10 dgx-spark", "sm_120"},
+    {"thor", "sm_100, whose code later GPUs of data centres run"},
     {"v100* t4 p100* volta turing pascal maxwell kepler rtx20*", "host; GPUs before sm_80 have no kernels"},
     {"rocm hip amdgpu amdgcn* gfx* mi250* mi300* mi325* mi355* metal mps vulkan* spirv* opencl webgpu wgsl xpu sycl "
      "level-zero tpu npu ane",

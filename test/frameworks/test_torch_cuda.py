@@ -181,7 +181,7 @@ def test_each_call_is_on_the_stream_that_is_current_then(device):
 @pytest.mark.parametrize(
     ("capability", "target"),
     [((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_86"), ((8, 9), "sm_89"), ((9, 0), "sm_90a"),
-     ((10, 0), "sm_90"), ((12, 0), "sm_89")],
+     ((10, 0), "sm_100"), ((10, 3), "sm_103"), ((11, 0), "sm_103"), ((12, 0), "sm_120"), ((12, 1), "sm_120")],
 )  # fmt: skip
 def test_target_of_a_capability(capability, target):
     assert _device.target_of(capability) == target

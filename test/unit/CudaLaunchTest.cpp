@@ -250,6 +250,7 @@ TEST_F(CudaLaunch, selectsTheLastTargetThatTheDeviceRuns) {
   EXPECT_EQ(select(89), 0);
   EXPECT_EQ(select(90), 2);
   EXPECT_EQ(select(100), 1) << "code of sm_90a runs on no later device";
+  EXPECT_EQ(select(120), 0) << "code of sm_90 may take more shared memory than 12.0 has";
   EXPECT_EQ(select(75), -ATTN_CUDA_WRONG_DEVICE);
   EXPECT_STREQ(attn_cuda_message(), "expected a device that runs code for one of sm_80, sm_90, sm_90a, found compute "
                                     "capability 7.5; compile with --target=sm_75, if that is a target");

@@ -93,8 +93,8 @@ TEST(TargetInfo, UnknownNames) {
     ASSERT_FALSE(bool(target)) << name.str();
     EXPECT_EQ(llvm::toString(target.takeError()),
               "unknown target '" + name.str() + "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " +
-                  "sm_80 sm_86 sm_89 sm_90 sm_90a aarch64-linux-gnu, or an x86-64 or 64-bit Arm processor that LLVM " +
-                  "knows, as znver5 or neoverse-v2");
+                  "sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 sm_103 sm_120 aarch64-linux-gnu, or an x86-64 or 64-bit Arm " +
+                  "processor that LLVM knows, as znver5 or neoverse-v2");
   }
 }
 
@@ -136,13 +136,15 @@ TEST(TargetInfo, NamesOfOthers) {
       {"A100", "write sm_80"},
       {"h100", "write sm_90a"},
       {"rtx4090", "write sm_89"},
-      {"blackwell", "write sm_90, whose code later GPUs run"},
+      {"blackwell", "write sm_100"},
+      {"gb300", "write sm_103"},
+      {"rtx5090", "write sm_120"},
       {"v100", "write host; GPUs before sm_80 have no kernels"},
       {"sm90", "did you mean 'sm_90'?"},
       {"SM_90A", "did you mean 'sm_90a'?"},
       {"compute_90", "write sm_90"},
       {"9.0", "write sm_90"},
-      {"sm120", "write sm_90, whose code later GPUs run"},
+      {"sm120", "did you mean 'sm_120'?"},
       {"gfx942", "write host, or an NVIDIA GPU"},
       {"metal", "write host, or an NVIDIA GPU"},
       {"rvv", "write host, or a target of x86-64 or 64-bit Arm"},
@@ -155,24 +157,24 @@ TEST(TargetInfo, NamesOfOthers) {
 }
 
 TEST(TargetInfo, UnknownGpus) {
+  const std::string gpus("sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120");
   constexpr std::pair<llvm::StringRef, llvm::StringRef> names[] = {
       {"sm_70", "GPUs before sm_80 have none"},
       {"sm_87", "write sm_86, whose code later GPUs run"},
       {"sm_90b", "write sm_90"},
-      {"sm_100", "write sm_90, whose code later GPUs run"},
-      {"sm_120a", "write sm_90, whose code later GPUs run"}};
+      {"sm_100a", "write sm_100"},
+      {"sm_110", "write sm_103, whose code later GPUs run"},
+      {"sm_121", "write sm_120, whose code later GPUs run"}};
   for (auto [name, advice] : names)
-    EXPECT_EQ(
-        llvm::toString(TargetInfo::get(name).takeError()),
-        ("no kernels for target '" + name + "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a; " + advice).str());
-  EXPECT_EQ(llvm::toString(TargetInfo::get("sm_").takeError()),
-            "no kernels for target 'sm_', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a");
+    EXPECT_EQ(llvm::toString(TargetInfo::get(name).takeError()),
+              ("no kernels for target '" + name + "', expected one of " + gpus + "; " + advice).str());
+  EXPECT_EQ(llvm::toString(TargetInfo::get("sm_").takeError()), "no kernels for target 'sm_', expected one of " + gpus);
 }
 
 TEST(TargetInfo, KnownNamesAreKnown) {
   llvm::SmallVector<llvm::StringRef> names;
   TargetInfo::getKnownNames().split(names, ' ');
-  EXPECT_EQ(names.size(), 11u);
+  EXPECT_EQ(names.size(), 14u);
   for (llvm::StringRef name : names)
     EXPECT_EQ(getTarget(name).name, name);
 }

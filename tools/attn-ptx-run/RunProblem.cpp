@@ -9,6 +9,7 @@
 #include "Inputs.h"
 #include "Summary.h"
 #include "attn-c/attn_runtime.h"
+#include "attn/Target/TargetInfo.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -77,6 +78,10 @@ static Expected<driver::LoadedKernel> compileKernel(const ProblemRun &run, Strin
   options.target = run.ptx.empty() ? target.str() : findTarget(run.ptx);
   if (options.target.empty())
     return createStringError("expected a line '.target sm_80' or the like in the PTX, found none");
+  Expected<TargetInfo> info = TargetInfo::get(options.target);
+  if (!info || !info->gpu)
+    return info ? createStringError("expected a GPU, found target '" + options.target + "'") : info.takeError();
+  CudaEmulator::get().capability = info->gpu->computeCapability;
   options.schedule = run.schedule;
   options.embedCubin = false;
   options.isQuick = true; // the PTX is the same anyway

@@ -28,8 +28,8 @@ struct GpuInfo {
   unsigned warpLanes = 32;
   /// Copies of boxes of a tensor, cp.async.bulk.tensor: the targets with wgmma have them.
   bool hasTensorMaps() const { return hasWgmma; }
-  /// Conversions of e4m3: compute capability 8.9, but PTX 8.1, which only the targets with wgmma are assembled from.
-  bool hasFloat8() const { return hasWgmma; }
+  /// Conversions of e4m3: from compute capability 8.9 on, in PTX 8.1, which targets before sm_90a do not have.
+  bool hasFloat8() const { return hasWgmma || computeCapability >= 100; }
 };
 
 /// One target of --target. Sizes are in bits and bytes.
@@ -93,7 +93,7 @@ struct TargetInfo {
   /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4"), a processor known to LLVM
   /// ("znver5"), 64-bit Arm by its triple ("aarch64-linux-gnu", "aarch64-apple-darwin"), an architecture ("armv8.2-a")
   /// or a processor ("neoverse-v2"), both as "aarch64-linux-gnu:neoverse-v2", with features as "neoverse-v1+sve256" and
-  /// "neoverse-v2+nosve", or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"). The error lists the known
+  /// "neoverse-v2+nosve", or an NVIDIA GPU ("sm_80" to "sm_120"). The error lists the known
   /// names.
   static llvm::Expected<TargetInfo> get(llvm::StringRef name);
 

@@ -24,7 +24,7 @@ from attn.kernel._plan import DevicePlan
 LEGACY_STREAM = 1
 UNKNOWN = -1  # the number of a device that an array does not name
 ALIGNMENT = 16  # of a tensor's first byte
-# From this compute capability on a block has no more shared memory than one of sm_89, as 12.0 and 12.1.
+# From this compute capability on a block has no more shared memory than one of sm_89, less than code for 9.0 to 11.x.
 SMALL_SHARED = (12, 0)
 
 
@@ -307,7 +307,7 @@ def target_of(capability: tuple[int, int]) -> str:
         if found is None:
             continue
         own = (int(found[1]), int(found[2]))
-        is_too_large = capability >= SMALL_SHARED and own >= (9, 0)
+        is_too_large = capability >= SMALL_SHARED > own >= (9, 0)
         if own == capability or (own < capability and not found[3] and not is_too_large):
             best = name
     if not best:

@@ -66,7 +66,8 @@ int getSharedLimit(int capability) {
   case 75: return 64 * 1024;
   case 80: return 163 * 1024;
   case 86:
-  case 89: return 99 * 1024;
+  case 89:
+  case 120: return 99 * 1024;
   default: return 227 * 1024;
   }
 }

@@ -97,6 +97,9 @@ bool Decoder::decode(const Statement &statement) {
   for (StringRef modifier : statement.modifiers)
     if (Type type = parseType(modifier); type != Type::None)
       last = type;
+  // .f32.bf16 and .f32.f16 of these are f32 with narrow factors.
+  if (llvm::is_contained({"add", "sub", "fma"}, statement.name) && llvm::is_contained(statement.modifiers, ".f32"))
+    last = Type::F32;
   const InstructionInfo *info = findInstruction(statement.name, last);
   if (!info)
     return unknown(), false;

@@ -84,6 +84,14 @@ template <typename Op> void rounded(Warp &warp, const Instruction &instruction, 
   const float *sources[3];
   float flushed[3][kLanes], result[kLanes];
   for (unsigned i = 0; i < 3; ++i) {
+    // Of .f32.bf16 and .f32.f16, all but the last operand are narrow.
+    if (instruction.from != Type::None && i < (std::is_same_v<Op, Fma> ? 2u : 1u)) {
+      const auto *narrow = warp.row<uint16_t>(instruction.rows[1 + i]);
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        flushed[i][lane] = float(decode(narrow[lane], instruction.from == Type::BF16 ? kBF16 : kF16));
+      sources[i] = flushed[i];
+      continue;
+    }
     sources[i] = warp.row<float>(instruction.rows[1 + i]);
     if (!instruction.ftz)
       continue;
@@ -127,9 +135,18 @@ template <typename Op, unsigned Sources> void decodeRounded(Decoder &decoder) {
   takeFlags(decoder);
   // Approximations (div.full, rcp.approx, sqrt.approx): the exact result is within their bounds.
   decoder.takeHints({".approx", ".full"});
-  decoder.instruction.run = rounded<Op>;
+  Instruction &instruction = decoder.instruction;
+  instruction.run = rounded<Op>;
   const Type type = decoder.takeType();
-  decodeOperands(decoder, type, type, Sources);
+  instruction.from = decoder.takeModifier(".bf16") ? Type::BF16 : decoder.takeModifier(".f16") ? Type::F16 : Type::None;
+  if (instruction.from == Type::None)
+    return decodeOperands(decoder, type, type, Sources);
+  if (!decoder.expectOperands(1 + Sources, 1 + Sources))
+    return;
+  auto &rows = instruction.rows;
+  rows[0] = decoder.destination(decoder.operand(0), getBits(type));
+  for (unsigned i = 1; i < 4; ++i)
+    rows[i] = i > Sources ? rows[Sources] : decoder.source(decoder.operand(i), i < Sources ? instruction.from : type);
 }
 
 template <auto F, unsigned Sources> void decodePlain(Decoder &decoder) {
