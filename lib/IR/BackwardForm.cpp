@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// How near lse is to a sink of size 1 where the row has nothing but that sink.
+/// A row counts as having only its sink if |lse - sink| is at most this, times 1 + |sink|.
 static constexpr double kSinkDistance = 1.0 / (1 << 20);
 
 namespace {
@@ -48,7 +48,7 @@ public:
 private:
   /// The scale of K becomes part of score_mod and score_grad, dropout and the scale of V of weight_mod.
   void takeScoreRegions(Region &weightMod) {
-    // The reference may have narrowed the operands again, not the regions.
+    // The reference may have narrowed the operands again, but not the regions.
     Type regionType = op.getScoreMod().empty() ? type : op.getScoreMod().getArgument(0).getType();
     if (op.getDropoutP())
       buildDropout(b, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(), regionType,
@@ -67,7 +67,7 @@ private:
     return {};
   }
 
-  /// Over rows as they lie: packed sequences are the rows of one.
+  /// Iterates over the rows as they are stored: packed sequences are rows of one tensor.
   Value buildDelta() {
     SmallVector<unsigned> kept;
     for (unsigned i = getPackedSequences(op) ? 1 : 0; i < numBatch; ++i)
@@ -84,7 +84,7 @@ private:
         ->getResult(0);
   }
 
-  /// A destination of zeros in the type of the sums: that of the op where it has this type.
+  /// A destination of zeros in the type of the sums: the op's own destination if it has this type.
   Value createZeros(Value output) {
     if (!output)
       return {};
@@ -94,14 +94,14 @@ private:
     return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0), init).getResult(0);
   }
 
-  /// What is added to, in the type of the sums: as it is, but in a reference of wider sums.
+  /// The destination that is added to, in the type of the sums: unchanged unless the reference sums in a wider type.
   Value widen(Value output) {
     if (getElementTypeOrSelf(output.getType()) == type)
       return output;
     return round(output, tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output), type));
   }
 
-  /// The dimensions of the domain that a part of a shared bias has: the batch, and those of the bias.
+  /// The dimensions of the domain that a part of the gradient of a shared bias has: the batch, and those of the bias.
   SmallVector<unsigned> getPartDims() {
     AffineMap map = getMap("dbias");
     auto dims = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
@@ -111,7 +111,7 @@ private:
     return dims;
   }
 
-  /// Zeros for the gradient of the bias, and their map: of the bias itself, or a part for each batch index and head.
+  /// Zeros for the gradient of the bias, and their map: the bias's own, or that of a part per batch index and head.
   Value createBiasZeros(AffineMap &map) {
     if (!op.getDbias())
       return {};
@@ -142,15 +142,15 @@ private:
         .getResult(0);
   }
 
-  /// Where the sinks of heads are over the dimensions of lse.
+  /// The map from the dimensions of lse to the sinks, one per head.
   AffineMap getSinkMap(unsigned head) {
     unsigned rank = cast<ShapedType>(op.getLse().getType()).getRank();
     return AffineMap::get(rank, 0, {getAffineDimExpr(head, op.getContext())}, op.getContext());
   }
-  /// The dimension of lse that is the heads.
+  /// The head dimension of lse.
   unsigned getHeadOfLse() { return *getMap("lse").getResultPosition(getAffineDimExpr(numBatch - 1, op.getContext())); }
 
-  /// True where a row has only its sink and delta is no number: by dout, which is not read where a row keeps no key.
+  /// True where a row has only its sink and delta is NaN, caused by dout: dout is not read where a row keeps no key.
   static Value isUnread(OpBuilder &b, Location loc, Value sink, Value lse, Value logSum, Value delta) {
     Type type = lse.getType();
     if (logSum)
@@ -165,7 +165,7 @@ private:
     return arith::SelectOp::create(b, loc, isNumber, none, isSink);
   }
 
-  /// lse as steps take it: also -inf where a row has only its sink, so that they do not read what dout has there.
+  /// lse as the steps read it: also -inf where a row has only its sink, so that the steps do not read its dout.
   Value hideUnreadRows(Value delta) {
     bool mayRemove = !op.getMaskMod().empty() || op.getBias() || op.getMask();
     if (!op.getSink() || !mayRemove || numBatch == 0)
@@ -228,7 +228,7 @@ private:
     return step;
   }
 
-  /// What `region` adds to `old` goes to `init`, in the type of the sums.
+  /// Redirects what `region` adds to `old` to `init`, in the type of the sums.
   void redirectAccumulations(Region &region, Value old, Value init) {
     for (AccumulateOp op : region.getOps<AccumulateOp>()) {
       if (op.getDestination() != old)
@@ -240,7 +240,7 @@ private:
     }
   }
 
-  /// Rounded to the type of the output.
+  /// Rounds to the type of the output.
   Value round(Value value, Value output) {
     if (value.getType() == output.getType())
       return value;
@@ -255,7 +255,7 @@ private:
         .getResult(0);
   }
 
-  /// The end of the last packed sequence; null without. Rows behind it belong to none.
+  /// The end of the last packed sequence; null without packed sequences. Rows after it belong to no sequence.
   Value getEndRow() {
     Value sequences = op.getCuSeqlensQ();
     if (!sequences)
@@ -293,7 +293,7 @@ private:
               auto convert = [&](Value value) { return convertFloat(nested, at, value, type); };
               Value sink = convert(x[0]), lse = convert(x[1]), zero = createFloatConstant(nested, at, type, 0);
               Value logSum = op.getLogSum() ? convert(x[x.size() - 2]) : Value();
-              // Of a row that has only its sink, delta is -dlse.
+              // A row that has only its sink has delta = -dlse.
               Value ofDlse = op.getDlse() ? arith::NegFOp::create(nested, at, convert(x[3])).getResult() : zero;
               Value own =
                   arith::SelectOp::create(nested, at, isUnread(nested, at, sink, lse, logSum, x[2]), ofDlse, x[2]);

@@ -98,7 +98,7 @@ struct BackwardMaps {
   AffineMap query, key, value, lse, dout, delta, logSum, bias, mask, dquery, dkey, dvalue, dbias;
 };
 
-/// Where the body of a generic over products is, whose bias and mask are `bias` and `mask`.
+/// The position of the body of a generic over products; `bias` and `mask` are its elements of bias and mask.
 class BackwardPosition : public FormulaPosition {
 public:
   BackwardPosition(Formula &f, OpBuilder &b, Location loc, Value biasOperand = {}, Value bias = {}, Value mask = {})
@@ -109,7 +109,7 @@ private:
   Value biasOperand, bias, mask;
 };
 
-/// The products of an op, of Q and K and of dO and V, and their map, and the maps of what else it has.
+/// The products Q K^T and dO V^T of an op, their map, and the maps of its other operands.
 struct ScoreMatrices {
   Value products, weightGradients;
   AffineMap map, bias, mask, lse, delta, logSum;
@@ -118,7 +118,7 @@ struct ScoreMatrices {
 
 /// p = exp(min(s - lse, 0) - log_sum), and 0 where the key is removed or the row is empty.
 template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, const ScoreMatrices &matrices) {
-  // In the order of score functions: their first operand, bias and mask.
+  // The order of the operands of score functions: score, bias, mask.
   Values inputs = {matrices.products};
   SmallVector<AffineMap> inputMaps = {matrices.map};
   for (auto [operand, map] : {std::pair(op.getBias(), matrices.bias), std::pair(op.getMask(), matrices.mask),
@@ -139,7 +139,7 @@ template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, co
                    });
 }
 
-/// weight_mod of x, where the weight is not 0: what the region reads for a removed key may be no number.
+/// weight_mod of x where the weight is not 0: what the region reads for a removed key may be NaN.
 static Value modifyWeight(Formula &f, OpBuilder &b, Location loc, Region &weightMod, Value weight, Value x) {
   if (weightMod.empty())
     return x;
@@ -171,7 +171,7 @@ static Value buildScoreGradients(Formula &f, OpTy op, const ScoreMatrices &matri
                    });
 }
 
-/// score_grad without what it adds to captured tensors.
+/// Clones score_grad without its accumulations into captured tensors.
 static void cloneWithoutAccumulations(Region &region, Region &copy) {
   IRMapping mapping;
   region.cloneInto(&copy, mapping);
@@ -179,8 +179,8 @@ static void cloneWithoutAccumulations(Region &region, Region &copy) {
     op.erase();
 }
 
-/// A loop over all scores, one after the other, that adds to captured tensors what score_grad says: where depends on
-/// what the region computes.
+/// A sequential loop over all scores that does the accumulations of score_grad into captured tensors: the region
+/// computes their positions.
 static Values accumulateCaptures(Formula &f, BackwardStepOp op, Value products, Value gradients) {
   OpBuilder &b = f.builder;
   Location loc = f.loc;

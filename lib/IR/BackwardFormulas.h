@@ -19,12 +19,12 @@ Values decomposeScoreGradients(Formula &f, ScoreGradientsOp op);
 mlir::Value zeroWhere(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, double value, mlir::Value y);
 
 /// output += sum of factor * input over the dimensions that output lacks; without an input, of factor alone. A factor
-/// of 0 takes nothing of the input. The maps are over the domain of `f`, which also says which loops there are: those
-/// that a map of an input holds.
+/// of 0 adds 0, whatever the input holds. The maps are over the domain of `f`; the loops are those that a map of an
+/// input uses.
 mlir::Value accumulateProduct(Formula &f, mlir::Value factor, mlir::AffineMap factorMap, mlir::Value input,
                               mlir::AffineMap inputMap, mlir::Value output, mlir::AffineMap outputMap);
 
-/// As for a sdpa, in terms of padded sequences (Packed.cpp); rows behind the last sequence have gradients of 0.
+/// Rewrites to padded sequences, as for a sdpa (Packed.cpp); rows after the last sequence have gradients of 0.
 mlir::FailureOr<Values> padSequences(mlir::OpBuilder &builder, SdpaBackwardOp op);
 
 } // namespace attn

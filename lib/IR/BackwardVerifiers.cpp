@@ -12,7 +12,7 @@ using namespace attn;
 
 static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
 
-/// C24: of one of two types.
+/// C24: the operand has one of two types.
 static LogicalResult verifyType(Operation *op, Value operand, StringRef name, Type expected, Type other) {
   Type found = getElement(operand);
   if (isa<FloatType>(found) && (found == expected || found == other))
@@ -39,7 +39,7 @@ template <typename OpTy> static LogicalResult verifyScoreGrad(OpTy op) {
   return verifyScalarRegion(op, grad, "score_grad", {type, type}, type, "one float, the gradient of the score");
 }
 
-/// What both ops have.
+/// The checks that both ops share.
 template <typename OpTy> static LogicalResult verifyBackward(OpTy op, Type accumulation) {
   Type type = getElement(op.getQuery()), key = getElement(op.getKey());
   if (!isa<FloatType>(type))

@@ -13,16 +13,16 @@
 using namespace mlir;
 using namespace attn;
 
-/// Tasks that share a bias take tiles of so many keys in turn, where so many tasks, or all of them, run at a time.
+/// Tasks that share a bias take tiles of kTurnKeys keys in turn, if kTasksInTurn tasks, or all of them, run at a time.
 static constexpr int64_t kTurnKeys = 128, kTasksInTurn = 8;
 
-/// True if tasks that share a bias can take its keys in turn: nothing else has parts for each task.
+/// True if tasks that share a bias can take its keys in turn: no other gradient has a part per task.
 template <typename OpTy> static bool canTakeTurns(OpTy op, AffineMap biasMap) {
   return biasMap.isFunctionOfDim(getNumBatchDims(op) + 1) && op.getDcaptures().empty() && !getPackedSequences(op);
 }
 
 bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
-  if (!op.getDbias() || isa_and_present<BlockAttr>(op.getScheduleAttr())) // a GPU's tiles have their own
+  if (!op.getDbias() || isa_and_present<BlockAttr>(op.getScheduleAttr())) // a GPU's tiles have parts of their own
     return false;
   AffineMap map = getMaps(op).back();
   SmallVector<int64_t> domain = getStaticDomain(op);
@@ -42,7 +42,7 @@ bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
     if (position < numBatch)
       tasks = elements;
   }
-  // Tasks that take the keys of the bias in turn need no parts; as many run at a time as there are tiles.
+  // Tasks that take the keys of the bias in turn need no parts; at most as many run at a time as there are tiles.
   bool isInTurn = canTakeTurns(op, map) &&
                   int64_t(llvm::divideCeil(domain[numBatch + 1], kTurnKeys)) >= std::min(tasks, kTasksInTurn);
   return isShared && !isInTurn;

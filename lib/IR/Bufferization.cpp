@@ -58,7 +58,7 @@ struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<Structur
   }
 };
 
-/// Its tiles are neither read nor written.
+/// A prefetch neither reads nor writes its tiles.
 struct PrefetchModel : public BufferizableOpInterface::ExternalModel<PrefetchModel, PrefetchOp> {
   bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const { return false; }
   bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const { return false; }
@@ -80,7 +80,7 @@ struct PrefetchModel : public BufferizableOpInterface::ExternalModel<PrefetchMod
   }
 };
 
-/// What it writes is a destination of the op that it stands in.
+/// It writes to a destination of the enclosing op.
 struct AccumulateModel : public BufferizableOpInterface::ExternalModel<AccumulateModel, AccumulateOp> {
   bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const { return false; }
   bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const { return false; }

@@ -11,10 +11,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// Elements of f64 in those of f32.
+/// An f64 takes the memory of this many f32.
 static constexpr int64_t kWide = 2;
 
-/// True for a value of the region that differs from key to key of a row.
+/// True for a value of the region that varies over the keys of a row.
 static bool dependsOnKey(Value value, Region &region) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner()->getParent() == &region;
@@ -26,7 +26,7 @@ static bool dependsOnKey(Value value, Region &region) {
   return llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnKey(operand, region); });
 }
 
-/// True for the key plus what is the same for all keys of a row.
+/// True for the key index plus a value that is the same for all keys of a row.
 static bool isShiftedKey(Value value, Region &region) {
   if (auto index = value.getDefiningOp<IndexOp>())
     return index.getKind() == IndexKind::Key;
@@ -69,13 +69,13 @@ CaptureParts attn::getCaptureParts(Region &scoreGrad, Value destination) {
     if (parts.headDim && !isKind(*parts.headDim, parts.isByKvHead ? IndexKind::KvHead : IndexKind::Head))
       parts.headDim.reset();
   }
-  // The only batch dimension is that of heads.
+  // With one batch dimension, that dimension is the heads.
   if (scoreGrad.getParentOp() && getNumBatchDims(scoreGrad.getParentOp()) < 2)
     parts.batchDim.reset();
   return parts;
 }
 
-/// True where all that is added to dimension `dim` of `destination` is at the query, or the key, itself.
+/// True if every accumulation into dimension `dim` of `destination` has the query or key index itself as its position.
 static bool isOfRows(Region &scoreGrad, Value destination, unsigned dim) {
   return llvm::all_of(scoreGrad.getOps<AccumulateOp>(), [&](AccumulateOp op) {
     if (op.getDestination() != destination)
@@ -85,8 +85,8 @@ static bool isOfRows(Region &scoreGrad, Value destination, unsigned dim) {
   });
 }
 
-/// The elements of the part of one task, without those of an open dimension; of the open dimensions beside batch and
-/// heads there may be one, the queries or the keys, whose rows of Q or K are larger. Nullopt for others.
+/// The elements in the part of one task, not counting a dynamic dimension. Besides batch and heads, at most one
+/// dimension may be dynamic: the queries or the keys, whose rows of Q or K are larger. Otherwise nullopt.
 static std::optional<int64_t> getOpenPartSize(Region &scoreGrad, Value destination, const CaptureParts &parts,
                                               int64_t lanes) {
   int64_t elements = lanes;

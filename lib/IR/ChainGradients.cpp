@@ -24,7 +24,7 @@ using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 static const double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Of the sizes of a tensor, in the formula's type.
+/// An empty tensor with the sizes of `like`, in the formula's type.
 static Value createEmpty(Formula &f, Value like) {
   return tensor::EmptyOp::create(f.builder, f.loc, tensor::getMixedSizes(f.builder, f.loc, like), f.type);
 }
@@ -54,8 +54,8 @@ static Value accumulate(Formula &f, ArrayRef<DimKind> loops, ValueRange inputs, 
       .getResult(0);
 }
 
-/// The gradient of an operand that heads share: the sum for each head, which is a product of matrices, then that over
-/// the heads of a group.
+/// The gradient of an operand that heads share: the sum per head, which is a matrix product, then the sum over the
+/// heads of a group.
 static Value buildProduct(Formula &f, Value factor, AffineMap factorMap, Value input, AffineMap inputMap,
                           ArrayRef<DimKind> dims, Value operand, AffineMap operandMap) {
   if (operandMap.isProjectedPermutation())
@@ -69,7 +69,7 @@ static Value mapScores(Formula &f, ValueRange inputs, ArrayRef<AffineMap> inputM
   return f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), f.getMap({Query, Key}), body);
 }
 
-/// The gradient of scores has the layout of intermediates; an operand of another one gets it in its own.
+/// The gradient of scores has the layout of intermediates; this converts it to the layout of an operand.
 static Value inLayoutOf(Formula &f, Value gradient, Value operand, AffineMap map) {
   if (map == f.getMap({Query, Key}))
     return gradient;
@@ -134,7 +134,7 @@ static FailureOr<Value> differentiateModify(Formula &f, ModifyOp op, Value ds, E
   });
 }
 
-/// ds where the key is kept, summed over what the bias broadcasts.
+/// ds where the key is kept, summed over the dimensions that the bias broadcasts.
 static void differentiateMask(Formula &f, MaskOp op, GradientFlow &flow) {
   AffineMap out = f.maps.back();
   Value ds =
@@ -200,14 +200,14 @@ static void differentiateApply(Formula &f, ApplyOp op, GradientFlow &flow) {
                                      op.getValue(), f.maps[1]);
 }
 
-/// The op itself, of a cotangent: it is linear.
+/// The op is linear: its gradient is the op itself applied to the cotangent.
 template <typename OpTy> static Value applyAgain(Formula &f, OpTy op, Value ds) {
   IRMapping mapping;
   mapping.map(op.getInput(), ds);
   mapping.map(op.getOutput(), createEmpty(f, op.getInput()));
   auto again = cast<OpTy>(f.builder.clone(*op, mapping));
   again->getResult(0).setType(cast<RankedTensorType>(again.getOutput().getType()));
-  // From the layout of the output to that of the input.
+  // Swapped maps: from the layout of the output to that of the input.
   if (getExplicitMaps(op))
     again.setMapsAttr(f.builder.getAffineMapArrayAttr({f.maps[1], f.maps[0]}));
   return again->getResult(0);

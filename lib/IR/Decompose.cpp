@@ -30,7 +30,7 @@ using enum DimKind;
 Values decomposeScores(Formula &f, ScoresOp op) {
   // Accumulated wide, then rounded to the type of the scores.
   AffineMap wideMap = f.getMap({Query, Key});
-  // Projections have become products of their own (attn-expand-layers); what is left is w of additive scoring.
+  // attn-expand-layers has made products of the projections; only the weight w of additive scoring is left.
   if (op.getKind() && (*op.getKind() == ScoreKind::General || op.getWeights().size() != 1))
     return {};
   Value weight = op.getKind() ? op.getWeights().front() : Value();
@@ -57,7 +57,7 @@ Values decomposeMask(Formula &f, MaskOp op) {
   return {buildElementwise(f, functions)};
 }
 
-/// The score of a sink for a row of the generic being built: -inf beyond the number of queries.
+/// The score of a sink for a row of the generic being built: -inf for rows past the query length.
 Value getSink(Formula &f, OpBuilder &b, Location loc, SoftmaxOp op, Value sink) {
   if (!op.getQLengths())
     return sink;
@@ -132,7 +132,7 @@ Values decomposeInitState(Formula &f, InitStateOp op) {
   return {acc, max, sum};
 }
 
-/// A step for each segment, in turn.
+/// One step per segment, in order.
 Values splitSegments(OpBuilder &builder, OnlineStepOp op) {
   Values state = {op.getAcc(), op.getRowMax(), op.getRowSum()};
   for (auto [key, value] : llvm::zip_equal(op.getKeySegments(), op.getValueSegments())) {
@@ -172,14 +172,14 @@ Values decomposeMergeStates(Formula &f, MergeStatesOp op) {
   return {acc, newMax, sum};
 }
 
-/// A generic reads exactly its domain: the rows that pad a state are cut off first.
+/// A generic reads exactly its domain: the padding rows of a state are sliced off first.
 Value dropPadding(Formula &f, Value state, AffineMap map) {
   OpBuilder &b = f.builder;
   SmallVector<OpFoldResult> offsets(f.sizes.size(), b.getIndexAttr(0));
   return createSlice(b, f.loc, state, getOperandSlice(b, f.loc, map, offsets, f.sizes));
 }
 
-/// The results of rows are those of the two states merged, and then out, by the factors of its row.
+/// Merges the two states into the results of each row; out = factor * acc + old factor * out.
 Values decomposeMergingFinalize(Formula &f, FinalizeOp op, Value acc, Value max, Value sum) {
   AffineMap rowMap = f.getMap({Query});
   Values inputs = {max, sum};
@@ -192,7 +192,7 @@ Values decomposeMergingFinalize(Formula &f, FinalizeOp op, Value acc, Value max,
   auto build = [&](Value output, AffineMap map,
                    function_ref<Value(OpBuilder &, Location, MergedRow, ValueRange)> pick) {
     return f.generic({Query}, {}, inputs, inputMaps, output, map, [&](OpBuilder &b, Location loc, ValueRange x) {
-      // The result's own old value is that of its place, which it keeps.
+      // The old value of the result being written is the element of the output operand.
       Values read(x);
       for (auto [i, old] : llvm::enumerate(olds))
         if (old.second == output)
@@ -288,7 +288,7 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   }
   if (getPackedSequences(op))
     return failure();
-  // Parts of elements are a layout of tiles alone, which kernels read.
+  // Elements split into parts exist only in tiles, which kernels read; the reference has none.
   if (isa<OnlineStepOp, PackOp>(op))
     for (auto [operand, map] : llvm::zip(op->getOperands(), getMaps(op)))
       if (getNumParts(operand, map) > 1)

@@ -23,7 +23,7 @@ using enum DimKind;
 
 namespace {
 
-/// What is added to captured tensors is of tiles of queries, as dq.
+/// Captured tensors are accumulated with tiles whose rows are queries, like dq.
 bool hasQueryRows(BackwardStepOp step) {
   return !step.getDkey() && !step.getDvalue() && (step.getDquery() || !step.getDcaptures().empty());
 }
@@ -55,7 +55,7 @@ public:
       results.push_back(accumulate(gradients, {step.getQuery(), "query"}, {sums, "dkey"}, HeadSize));
     if (Value sums = step.getDvalue())
       results.push_back(accumulate(weights, {step.getDout(), "dout"}, {sums, "dvalue"}, DimKind::ValueSize));
-    if (sumsOfQueries && rows == Key) // behind what it runs beside
+    if (sumsOfQueries && rows == Key) // after the products that it overlaps with
       results.insert(results.begin(),
                      accumulate(gradients, {step.getKey(), "key"}, {sumsOfQueries, "dquery"}, HeadSize));
     return domain.isOnTensors ? results : SmallVector<Value>();
@@ -68,7 +68,7 @@ private:
     StringRef name;
   };
 
-  /// of queries × of keys, or, where keys are rows, the other way round
+  /// queries × keys, or, where keys are rows, keys × queries
   Value multiplyRows(Named ofQueries, Named ofKeys, DimKind depth) {
     Named lhs = rows == Query ? ofQueries : ofKeys, rhs = rows == Query ? ofKeys : ofQueries;
     Value output = domain.createTile({rows, columns});
@@ -79,7 +79,7 @@ private:
     return domain.getResult(product, 0, output);
   }
 
-  /// weights and gradients, each where there is one, become those of the op.
+  /// Replaces weights and gradients, where present, by the results of the op.
   void buildGradients(Value scores, Value products, Value &weights, Value &gradients) {
     AffineMap tile = domain.getMap({rows, columns});
     SmallVector<AffineMap> opMaps = {tile, maps["lse"]};

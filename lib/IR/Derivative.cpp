@@ -68,24 +68,23 @@ bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 // Partial derivatives
 //===----------------------------------------------------------------------===//
 
-/// By each operand of an op; null values where there is none.
+/// The partial derivative by each operand of an op; null where an operand has none.
 using Partials = SmallVector<Number, 3>;
 
-/// The derivative is 0 wherever there is one, or what is computed is no float.
+/// The derivative is 0 wherever it is defined, or the result is not a float.
 bool isInactive(Operation *op) {
   return isa<arith::CmpFOp, arith::CmpIOp, arith::FPToSIOp, arith::FPToUIOp, math::FloorOp, math::CeilOp, math::RoundOp,
              math::RoundEvenOp, math::TruncOp, math::IsFiniteOp, math::IsInfOp, math::IsNaNOp, math::IsNormalOp>(op);
 }
 
-/// x ** y by x and by y. Where y or the power is 0 there is an infinity or NaN, and the derivative 0, in the other
-/// factor.
+/// x ** y by x and by y. Where y or the power is 0, the other factor may be infinity or NaN; the derivative is then 0.
 Partials differentiatePower(Number x, Number y, Number power) {
   Number zero = y.constant(0);
   Number byBase = y * x.build<math::PowFOp>(x.value, (-1.0 + y).value);
   return {select(y.equals(zero), zero, byBase), select(power.equals(zero), zero, power * apply<math::LogOp>(x))};
 }
 
-/// x ** n by x, where n is an integer.
+/// x ** n by x, for an integer n.
 Number differentiatePower(Number x, Value n) {
   OpBuilder &b = *x.b;
   Value one = arith::ConstantOp::create(b, x.loc, b.getIntegerAttr(n.getType(), 1));
@@ -148,7 +147,7 @@ std::optional<Partials> differentiate(OpBuilder &b, Operation *op) {
 // Reverse mode
 //===----------------------------------------------------------------------===//
 
-/// g * partial, and 0 where g is: nothing comes back from what was not selected.
+/// g * partial, but 0 where g is 0: a branch that was not selected passes nothing back.
 Number multiply(Number g, Number partial) {
   Number zero = g.constant(0);
   if (isConstant(partial.value, 0))
@@ -166,7 +165,8 @@ Number multiply(Number g, Number partial) {
   return select(g.equals(zero), zero, g * partial);
 }
 
-/// The adjoints of one block. That of a narrow value may be wider: a sum of many is rounded once, where it is stored.
+/// The adjoints of one block. A narrow value may have a wider adjoint: a sum of many terms is rounded once, when
+/// stored.
 class Adjoints {
 public:
   Adjoints(OpBuilder &b) : b(b) {}
@@ -192,7 +192,7 @@ private:
 
 } // namespace
 
-/// The destination for the gradient of what `op` reads; null where it reads nothing that wants one.
+/// The destination for the gradient of what `op` reads; null if it reads nothing whose gradient is requested.
 static Value findDestination(Operation *op, ValueRange captures, ValueRange destinations) {
   if (!isa<tensor::ExtractOp, memref::LoadOp>(op))
     return {};
@@ -200,7 +200,7 @@ static Value findDestination(Operation *op, ValueRange captures, ValueRange dest
   return position == captures.end() ? Value() : destinations[position - captures.begin()];
 }
 
-/// Drops what no op needs, and keeps one of equal ops.
+/// Erases dead ops and merges equal ones.
 static void simplify(RewriterBase &rewriter, Operation *holder) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(holder->getRegion(0).front())))
     if (isOpTriviallyDead(&op))
@@ -209,8 +209,8 @@ static void simplify(RewriterBase &rewriter, Operation *holder) {
   eliminateCommonSubExpressions(rewriter, dominance, holder);
 }
 
-/// Adds to the adjoints of operands, from the last op of `forward` to the first. `read` takes the ops that have rules
-/// of their own.
+/// Adds to the adjoints of operands, from the last op of `forward` to the first. `read` handles ops that have their own
+/// rules.
 static LogicalResult propagate(OpBuilder &builder, ArrayRef<Operation *> forward, const DenseSet<Value> &active,
                                Adjoints &adjoints, function_ref<bool(Operation *, Value)> read,
                                function_ref<InFlightDiagnostic()> emitError) {
@@ -232,7 +232,7 @@ static LogicalResult propagate(OpBuilder &builder, ArrayRef<Operation *> forward
     for (auto [operand, partial] : llvm::zip_equal(op->getOperands(), *partials)) {
       if (!partial.value || !active.contains(operand))
         continue;
-      // What was widened keeps the wide adjoint.
+      // An operand that was widened keeps the wide adjoint.
       Value g = isa<arith::ExtFOp>(op) ? adjoint : convertFloat(builder, at, adjoint, operand.getType());
       adjoints.add(at, operand, multiply({&builder, at, g}, partial).value);
     }
@@ -250,7 +250,7 @@ LogicalResult attn::buildScoreGradient(OpBuilder &builder, Location loc, Region 
                          << capture.getType();
   OpBuilder::InsertionGuard guard(builder);
   Type type = scoreMod.getArgument(0).getType();
-  // An op of no block holds the region while it grows: CSE asks for one.
+  // CSE needs an op that holds the region; this one is in no block.
   builder.clearInsertionPoint();
   OwningOpRef<scf::ExecuteRegionOp> holder = scf::ExecuteRegionOp::create(builder, loc, TypeRange());
   Region &region = holder->getRegion();
@@ -262,7 +262,7 @@ LogicalResult attn::buildScoreGradient(OpBuilder &builder, Location loc, Region 
   simplify(rewriter, *holder);
   result = yield.getValue();
 
-  // Which values depend on the score or on a capture.
+  // The values that depend on the score or on a capture.
   DenseSet<Value> active{score};
   SmallVector<Operation *> forward;
   for (Operation &op : block->without_terminator()) {

@@ -30,7 +30,7 @@ using namespace mlir;
 #include "attn/IR/AttnTypes.cpp.inc"
 
 namespace {
-/// Every op may move into the function that calls its own.
+/// Every op may be inlined into the caller.
 struct AttnInlinerInterface : public DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
@@ -62,17 +62,17 @@ static ParseResult refuseUnknownOp(OpAsmParser &parser, OperationState &state) {
       known.push_back(op.stripDialect());
   if (meant.empty())
     meant = attn::findNearestName(name, known);
-  InFlightDiagnostic diag = parser.emitError(parser.getNameLoc(), "is unknown"); // behind "custom op 'attn.foo' "
+  InFlightDiagnostic diag = parser.emitError(parser.getNameLoc(), "is unknown"); // completes "custom op 'attn.foo' "
   if (!meant.empty())
     diag << "; did you mean 'attn." << meant << "'?";
   return diag;
 }
 
 std::optional<Dialect::ParseOpHook> attn::AttnDialect::getParseOperationHook(StringRef) const {
-  return refuseUnknownOp; // the parser asks for ops alone that nobody has registered
+  return refuseUnknownOp; // the parser calls this only for unregistered ops
 }
 
-/// Far beyond any length, and far enough from 2^63 that positions plus a bound do not wrap.
+/// Far above any length, and far enough below 2^63 that a position plus a bound does not wrap.
 static constexpr int64_t kMaxWindowBound = int64_t(1) << 40;
 
 LogicalResult attn::WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, std::optional<int64_t> left,

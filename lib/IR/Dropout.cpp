@@ -33,7 +33,7 @@ public:
     return arith::ConstantOp::create(b, loc, IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(), value)));
   }
 
-  /// Ten rounds, the key bumped by the Weyl sequence between them.
+  /// Ten rounds; the Weyl sequence bumps the key between them.
   Words run(Words counter, Value key0, Value key1) {
     for (int round = 0; round < kRounds; ++round) {
       Value product0 = multiply(counter[0], kMultiplier0), product1 = multiply(counter[2], kMultiplier1);
@@ -60,7 +60,8 @@ private:
   Location loc;
 };
 
-/// Hq, Sq and Sk that weights are counted by, in front of `op`: those of the whole that it is a part of, or its own.
+/// Hq, Sq and Sk by which weights are indexed, built before `op`: the sizes of the whole that it is a part of, or its
+/// own.
 SmallVector<Value> getSizes(OpBuilder &b, Operation *op, unsigned count) {
   auto whole = llvm::TypeSwitch<Operation *, std::array<Value, 3>>(op)
                    .Case<SdpaOp, SdpaBackwardOp>([](auto sdpa) {
@@ -100,7 +101,7 @@ void attn::buildDropout(OpBuilder &builder, Operation *op, Value seed, Value off
   for (auto [i, kind] : llvm::enumerate(kinds)) {
     if (index)
       index = arith::MulIOp::create(builder, loc, index, sizes[i - 1]);
-    // What is the same for all keys first.
+    // The terms that are the same for all keys come first.
     index = addOrigin(builder, op, kind, index);
     Value position = IndexOp::create(builder, loc, builder.getIndexType(), kind);
     index = index ? arith::AddIOp::create(builder, loc, index, position).getResult() : position;

@@ -1,9 +1,9 @@
 //===- FoldCasts.cpp - tensor.cast into the attn ops ----------------------===//
 //
-// Canonicalisation: an op takes the more static tensor that a cast hides from
-// it, and its results are cast back. Upstream does this for every op in
-// destination-passing style, but cannot clone one whose optional regions are
-// empty; so this comes first.
+// Canonicalisation: an op takes the more static source of a cast, and its
+// results are cast back. Upstream does this for every op in destination-passing
+// style, but cannot clone one whose optional regions are empty; so this runs
+// first.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -29,7 +29,7 @@ Value attn::convertFloat(OpBuilder &builder, Location loc, Value value, Type to)
     return convertQuantised(builder, loc, value, target);
   if (from.getWidth() < target.getWidth())
     return arith::ExtFOp::create(builder, loc, to, value);
-  // No instruction narrows f64 to 16 bits, and not every C library has a function that does.
+  // No instruction narrows f64 to 16 bits, and not every C library has a function for it.
   if (from.getWidth() == 64 && target.getWidth() == 16)
     value = arith::TruncFOp::create(builder, loc, builder.getF32Type(), value);
   return arith::TruncFOp::create(builder, loc, to, value);
@@ -99,7 +99,7 @@ Value Formula::getIndex(OpBuilder &nested, IndexOp index) {
   case IndexKind::FirstQuery:
   case IndexKind::EndQuery:
   case IndexKind::FirstKey:
-  case IndexKind::EndKey: break; // of ranges of a tile, which the reference does not read
+  case IndexKind::EndKey: break; // key ranges are not part of the reference
   }
   llvm_unreachable("covered switch");
 }

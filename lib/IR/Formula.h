@@ -1,7 +1,7 @@
 //===- Formula.h - formulas over an op's domain as linalg -------*- C++ -*-===//
 //
-// What the decompositions are written with: one linalg.generic a step, over
-// named dimensions of the op's iteration domain.
+// The builder of the decompositions: one linalg.generic per step, over named
+// dimensions of the op's iteration domain.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@ namespace attn {
 using BodyFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
 using Values = llvm::SmallVector<mlir::Value>;
 
-/// The factor of the scores of a sdpa or sdpa_backward as written, or the default, 1 / sqrt(D), D of Q and K; null
-/// where D is not known.
+/// The scale of the scores of a sdpa or sdpa_backward: as written, or the default 1 / sqrt(D), where D is the head size
+/// of Q and K; null if D is dynamic.
 mlir::FloatAttr getStaticScale(mlir::Operation *op);
 
 /// Builds linalg over a part of one op's iteration domain. Intermediate tensors hold (batch…, named dimensions…).
@@ -47,7 +47,7 @@ public:
     return convertFloat(nested, loc, value, to);
   }
 
-  /// An element of K or V in the formula's type: bodies get i8 as it is, as it may be a boolean.
+  /// An element of K or V in the formula's type. An i8 is converted here and not by `generic`, as it may be a boolean.
   mlir::Value widen(mlir::OpBuilder &nested, mlir::Value value) {
     return value.getType().isInteger(8) ? convertQuantised(nested, loc, value, mlir::cast<mlir::FloatType>(type))
                                         : value;

@@ -1,7 +1,7 @@
 //===- FormulaParts.cpp - what several ops are decomposed into ------------===//
 //
-// Bodies and contractions, as linalg over parts of the domain of the op that a
-// Formula is for.
+// Bodies and contractions as linalg, over parts of the domain of a Formula's
+// op.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,7 +42,7 @@ Value attn::buildApply(Formula &f, Value weights, AffineMap weightsMap, Value va
                        AffineMap outputMap) {
   return f.generic({Query, Key, DimKind::ValueSize}, {Key}, {weights, value}, {weightsMap, valueMap}, output, outputMap,
                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     // A weight of 0 takes nothing: beyond the length V may hold NaN.
+                     // A weight of 0 skips V: past the length, V may hold NaN.
                      Value zero = createFloatConstant(b, loc, f.type, 0);
                      Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
                      Value product = arith::MulFOp::create(b, loc, x[0], f.widen(b, x[1]));
@@ -158,7 +158,7 @@ MergedRow attn::mergeRow(OpBuilder &b, Location loc, Value max, Value sum, Value
   };
   auto exp = [&](Value x) -> Value { return math::ExpOp::create(b, loc, x); };
   auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
-  // A row that is finished is a state whose sum is 1: out = acc / 1, lse = m + ln 1.
+  // A finished row is a state whose sum is 1: out = acc / 1, lse = m + ln 1.
   bool hasTerms = oldMax && oldLogSum;
   Value old = hasTerms ? oldMax : oldLse, isNone = isEqual(old, minusInf), isEmpty = isEqual(max, minusInf);
   Value oldSum = hasTerms ? exp(oldLogSum) : createFloatConstant(b, loc, type, 1);

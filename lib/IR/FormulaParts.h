@@ -21,7 +21,7 @@ mlir::Value buildScores(Formula &f, mlir::Value query, mlir::AffineMap queryMap,
 mlir::Value buildApply(Formula &f, mlir::Value weights, mlir::AffineMap weightsMap, mlir::Value value,
                        mlir::AffineMap valueMap, mlir::Value output, mlir::AffineMap outputMap);
 
-/// Where the body of a generic is, for score functions; `elements` are those of the op's inputs.
+/// The position of the body of a generic, for score functions; `elements` are those of the op's inputs.
 class FormulaPosition : public ScorePosition {
 public:
   FormulaPosition(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange elements)
@@ -34,7 +34,7 @@ private:
   mlir::ValueRange elements;
 };
 
-/// The score functions of an op on a tensor of scores, its first operand, or of weights.
+/// Applies the score functions of an op to a tensor of scores, its first operand, or of weights.
 mlir::Value buildElementwise(
     Formula &f, const ScoreFunctions &functions,
     llvm::function_ref<mlir::Value(ScorePosition &, const ScoreFunctions &, mlir::Value)> evaluate = evaluateScore);
@@ -42,12 +42,11 @@ mlir::Value buildElementwise(
 /// (m == -inf) ? 0 : exp(x - m)
 mlir::Value guardedExp(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value m);
 
-/// exp(min(score - max, 0) - logSum): a weight whose row's max and logSum an earlier pass has found. Its scores may be
-/// rounded in another way. logSum may be null for 0; NaN stays NaN.
+/// exp(min(score - max, 0) - logSum): the weight of a key, from the row's max and logSum of an earlier pass. The score
+/// may be rounded differently than in that pass, hence the min. logSum may be null for 0; NaN stays NaN.
 mlir::Value buildWeight(mlir::OpBuilder &b, mlir::Location loc, mlir::Value score, mlir::Value max, mlir::Value logSum);
 
-/// What a sum over keys with maximum `old` is multiplied by where the maximum becomes `max`:
-/// (old == -inf) ? 0 : exp(old - max)
+/// The factor of a sum over keys when its maximum rises from `old` to `max`: (old == -inf) ? 0 : exp(old - max)
 mlir::Value buildRescale(Formula &f, mlir::Value old, mlir::AffineMap oldMap, mlir::Value max, mlir::AffineMap maxMap);
 
 /// max_j s[i, j], into `init`
@@ -58,7 +57,7 @@ mlir::Value buildRowMax(Formula &f, mlir::Value scores, mlir::AffineMap scoresMa
 mlir::Value buildRowSum(Formula &f, mlir::Value weights, mlir::AffineMap weightsMap, mlir::Value init,
                         mlir::AffineMap initMap);
 
-/// The form of buildRowResult on tensors of rows.
+/// buildRowResult for tensors of rows.
 mlir::Value buildRowResults(Formula &f, RowResult kind, mlir::Value max, mlir::AffineMap maxMap, mlir::Value sum,
                             mlir::AffineMap sumMap, mlir::Value output, mlir::AffineMap map);
 

@@ -52,7 +52,7 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
       head = 1;
     }
   }
-  // Heads of K and V: h floordiv G with G = Hq / Hkv; one head is that of all.
+  // Heads of K and V: h floordiv G with G = Hq / Hkv; a single head is shared by all query heads.
   if (spec.role == SharedHead && numBatch > 0 && shape.size() == exprs.size()) {
     int64_t queryHeads = queryShape[head], kvHeads = shape[head];
     bool isStatic = !ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(kvHeads);
@@ -119,7 +119,7 @@ int64_t getNumParts(Value operand, AffineMap map) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Where the size of a dimension of the domain stands: dimension `dim` of an operand, less `excess`.
+/// The source of the size of a dimension of the domain: dimension `dim` of an operand, less `excess`.
 struct DimSource {
   Value operand;
   unsigned dim;
@@ -131,9 +131,9 @@ struct DimSource {
 };
 } // namespace
 
-/// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast: one
-/// of static size where there is one. A padded state comes last: it may be larger than the domain. The number of packed
-/// sequences is that of their prefix sums, less one.
+/// The operand and its dimension that hold dimension `position` of the domain, not grouped or broadcast; one of static
+/// size if any has. A padded state comes last, as it may be larger than the domain. The number of packed sequences is
+/// the size of their prefix sums, less one.
 static std::optional<DimSource> findDim(Operation *op, unsigned position) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
@@ -193,8 +193,8 @@ SmallVector<OpFoldResult> getDomainSizes(OpBuilder &builder, Operation *op) {
   return sizes;
 }
 
-/// A dimension of a tensor that holds the same size as `dim` of `tensor`, as far back as destinations and tensor.empty
-/// go; with another value in the place of the tensor where the size is none of a tensor.
+/// The origin of the size of dimension `dim`, traced through destinations and tensor.empty: a tensor and its dimension.
+/// If the size is another value, that value in place of the tensor.
 static std::pair<Value, int64_t> findSizeSource(Value tensor, int64_t dim) {
   while (true) {
     tensor = getDestination(tensor);
@@ -220,7 +220,7 @@ bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResu
     return isConstantIntValue(size, staticSize);
   if (dim->excess)
     return false;
-  // The iteration domain was read in another place: the same dimension of the same tensor is the same size.
+  // The sizes may have been read elsewhere: equal sources mean equal sizes.
   auto value = dyn_cast<Value>(size);
   auto sizeOp = value ? value.getDefiningOp<ShapedDimOpInterface>() : ShapedDimOpInterface();
   std::optional<int64_t> sizeDim = sizeOp ? getConstantIntValue(sizeOp.getDimension()) : std::nullopt;
@@ -232,7 +232,7 @@ bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResu
 //===----------------------------------------------------------------------===//
 
 AffineMap getKvHeadMap(Operation *op) {
-  // Without K, the op says it.
+  // An op without K has this attribute.
   if (auto map = op->getAttrOfType<AffineMapAttr>("kv_head"))
     return map.getAffineMap();
   unsigned head = getNumBatchDims(op) - 1;

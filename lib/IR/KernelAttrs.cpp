@@ -1,10 +1,10 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
-// attn.arguments, attn.sizes (with formulas and limits), attn.path, attn.conventions, attn.cuda_entry,
-// attn.schedule, attn.kind, attn.pair, attn.grad, attn.name and attn.strided are discardable
-// attributes that later phases and the emitted header trust, as is attn.consecutive of a loop. Each may also come out
-// of a file, so the dialect verifies their form here. They are dictionaries, not attributes of the dialect:
-// a stock mlir-translate, which does not know it, reads what attn-to-llvm makes.
+// attn.arguments, attn.sizes (with formulas and limits), attn.path, attn.conventions, attn.cuda_entry, attn.schedule,
+// attn.kind, attn.pair, attn.grad, attn.name and attn.strided are discardable attributes that later phases and the
+// emitted header rely on; so is attn.consecutive of a loop. As each may also be read from a file, the dialect
+// verifies its form here. They are dictionaries, not attributes of the dialect, so that a stock mlir-translate reads
+// the output of attn-to-llvm.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,7 @@ static bool isIdentifier(StringRef text) {
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// A number or a ranked tensor of numbers, with the place of each dynamic size in attn.sizes.
+/// A scalar or a ranked tensor of scalars, with the index in attn.sizes of each dynamic size.
 static bool isArgumentType(Type type, DenseI32ArrayAttr places, int64_t numSizes) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -44,7 +44,7 @@ static bool isArgumentType(Type type, DenseI32ArrayAttr places, int64_t numSizes
   });
 }
 
-/// Pairs (argument, dimension) of the function, or (-1, number).
+/// Pairs (argument, dimension) of the function, or (-1, constant).
 static bool isSizePlaces(Attribute attribute, int64_t count, ArrayAttr arguments) {
   auto numbers = dyn_cast_or_null<DenseI64ArrayAttr>(attribute);
   if (!numbers || numbers.size() != 2 * count)
@@ -62,7 +62,7 @@ static bool isSizePlaces(Attribute attribute, int64_t count, ArrayAttr arguments
   return true;
 }
 
-/// True for a tensor of that many dimensions of i32 or i64.
+/// True for a tensor of rank `rank` of i32 or i64.
 static bool isIntegers(Attribute attribute, int64_t rank) {
   auto entry = dyn_cast<DictionaryAttr>(attribute);
   auto type = entry ? entry.getAs<TypeAttr>("type") : TypeAttr();
@@ -71,7 +71,7 @@ static bool isIntegers(Attribute attribute, int64_t rank) {
          (tensor.getElementType().isInteger(32) || tensor.getElementType().isInteger(64));
 }
 
-/// One entry of `checks` of an argument, as Kernels.h has it: the checked entry reads memory by it.
+/// One entry of `checks` of an argument, as Kernels.h defines it: the checked entry reads memory according to it.
 static bool isValueCheck(Attribute attribute, Attribute argument, ArrayAttr arguments) {
   auto check = dyn_cast<DictionaryAttr>(attribute);
   auto kind = check ? check.getAs<StringAttr>("kind") : StringAttr();
@@ -112,7 +112,7 @@ static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSize
          isArgumentType(type.getValue(), places, numSizes);
 }
 
-/// Outputs that say which result they hold say each result once; or none says it.
+/// Either every output has a distinct result index, or none has one.
 static bool areResults(ArrayAttr arguments) {
   llvm::SmallSet<int64_t, 4> results;
   int64_t numOutputs = 0, largest = -1;
@@ -127,13 +127,13 @@ static bool areResults(ArrayAttr arguments) {
   return results.empty() || (static_cast<int64_t>(results.size()) == numOutputs && largest < numOutputs);
 }
 
-/// Text of a formula on the sizes of arguments.
+/// The text of a formula over the sizes of arguments.
 static bool isSizeFormula(Attribute attribute, ArrayRef<std::string> sizes) {
   auto text = dyn_cast<StringAttr>(attribute);
   return text && SizeFormula::parse(text.getValue(), sizes);
 }
 
-/// The names in attn.sizes that have no formula.
+/// The names in attn.sizes without a formula.
 static SmallVector<std::string> getFreeSizes(Operation *op) {
   auto formulas = op->getAttrOfType<DictionaryAttr>(kSizeFormulasAttr);
   SmallVector<std::string> names;
@@ -271,7 +271,7 @@ bool attn::isStridedArgument(Value value) {
   if (!function)
     return false;
   unsigned i = argument.getArgNumber();
-  // Once the kernel is described, the word stands there.
+  // A described kernel has the attribute in its description.
   if (auto described = function->getAttrOfType<ArrayAttr>(kArgumentsAttr))
     return i < described.size() && cast<DictionaryAttr>(described[i]).contains("strided");
   return function.getArgAttr(i, kStridedAttr) != nullptr;

@@ -1,9 +1,9 @@
 //===- KvScale.cpp - quantised keys and values as arithmetic --------------===//
 //
-// A scale is the same for a whole row of K or V, so it need not touch the rows:
-// that of K multiplies the score, in front of score_mod; that of V the weight
-// that multiplies V, behind dropout. After this no op knows of scales, and what
-// is left of quantisation is the element type of K and V.
+// A scale is the same for a whole row of K or V, so the rows stay as they are:
+// the scale of K multiplies the score before score_mod, and the scale of V
+// multiplies the weight after dropout. After this, no op has scales, and only
+// the element type of K and V shows that they are quantised.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,11 +23,11 @@ using namespace attn;
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// f8E4M3FN (bits seeeemmm, bias 7) as f32 by its bits: LLVM does not know the type. Exact. With the sign at bit 15 and
-/// exponent and mantissa at bit 7, an f16 is the number times 2^-8; with the sign at bit 31 and the rest at bit 20, an
-/// f32 is the number times 2^-120. Either is subnormal where the number is, which costs nothing when an instruction
-/// widens it, and a lot when one multiplies it. f8E5M2 (seeeeemm, bias 15) is the upper byte of an f16, and with the
-/// exponent at bit 23 an f32 times 2^-112.
+/// f8E4M3FN (bits seeeemmm, bias 7) as f32 by its bits, exactly: LLVM does not know the type. With the sign at bit 15,
+/// and exponent and mantissa at bit 7, an f16 is the value times 2^-8; with the sign at bit 31 and the rest at bit 20,
+/// an f32 is the value times 2^-120. Either is subnormal where the value is: that is free when an instruction widens
+/// it, but slow when one multiplies it. f8E5M2 (seeeeemm, bias 15) is the upper byte of an f16, and with the exponent
+/// at bit 23 an f32 times 2^-112.
 static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) {
   auto vector = dyn_cast<VectorType>(value.getType());
   auto like = [&](Type type) -> Type { return vector ? vector.clone(type) : type; };
@@ -51,7 +51,7 @@ static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) 
     return arith::ExtFOp::create(b, loc, like(b.getF32Type()), number);
   }
   if (isE5M2) {
-    // Infinities and NaN have an exponent of all ones, here as well.
+    // Infinities and NaN have an exponent of all ones here, too.
     uint64_t infinity = uint64_t(0x7c) << shift;
     Value isFinite =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, isolate(number, magnitude), bits(infinity));
@@ -59,8 +59,8 @@ static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) 
     auto asFloat = [&](Value x) -> Value { return arith::BitcastOp::create(b, loc, like(b.getF32Type()), x); };
     return arith::SelectOp::create(b, loc, isFinite, multiply(asFloat(number), 0x1p112f), asFloat(special));
   }
-  // All ones beside the sign is the one NaN of the type; it has no infinities. One more carries into the exponent of
-  // the f16, whose bits are then all ones as well.
+  // All ones besides the sign is the only NaN of the type, which has no infinities. Adding one carries into the
+  // exponent of the f16, whose bits are then all ones, too.
   if (hasHalf) {
     Value carry = isolate(arith::AddIOp::create(b, loc, number, bits(uint64_t(1) << shift)), sign >> 1);
     number = arith::OrIOp::create(b, loc, number, carry);
@@ -101,8 +101,8 @@ AffineMap attn::getKvScaleMap(SdpaOp op) {
   return AffineMap::get(numDims, 0, {getAffineDimExpr(0, ctx), head, getAffineDimExpr(numBatch + 1, ctx)}, ctx);
 }
 
-/// The place of a scale in its pages. Table entries beyond the length, which no key that counts has, may hold any
-/// number: they are taken for the nearest page.
+/// The position of a scale in its pages. Table entries past the length, which belong to no kept key, may hold any
+/// value: they are clamped to a valid page.
 static SmallVector<Value, 4> getScalePosition(OpBuilder &b, Location loc, GatherPagesOp gather, ValueRange index) {
   OpBuilder::InsertPoint inRegion = b.saveInsertionPoint();
   b.setInsertionPoint(gather);
@@ -116,7 +116,7 @@ static SmallVector<Value, 4> getScalePosition(OpBuilder &b, Location loc, Gather
   return position;
 }
 
-/// scale[hk], or scale[b, hk, j], in `type`. Scales in pages are read there.
+/// scale[hk], or scale[b, hk, j], in `type`. Paged scales are read from the pages.
 static Value readScale(OpBuilder &b, Location loc, Value scale, Type type) {
   SmallVector<IndexKind> kinds = {IndexKind::KvHead};
   if (cast<ShapedType>(scale.getType()).getRank() == 3)
@@ -206,7 +206,7 @@ template <typename OpTy> static LogicalResult verifyScales(OpTy op) {
     if (!shaped.getElementType().isF32() || (shaped.getRank() != 1 && shaped.getRank() != 3))
       return op.emitOpError("C21: expected the ")
              << name << " to be f32 of shape (kv_heads) or (batch, kv_heads, keys), found " << shaped;
-    // A kernel that adds up gradients takes each as it is.
+    // A kernel with gradients accepts each rank independently.
     bool isAlone = std::is_same_v<OpTy, SdpaBackwardOp>;
     if (!isAlone && shaped.getRank() != cast<ShapedType>(keyScale.getType()).getRank())
       return op.emitOpError("C21: expected both scales a head or both a token, found ")

@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Sizes that are known and not the same.
+/// True for two static sizes that differ.
 static bool differ(int64_t x, int64_t y) { return !ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y; }
 
 static bool isInteger32(Value value, int64_t rank) {

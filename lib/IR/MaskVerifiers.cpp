@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// As of bounds of windows: with an offset of up to 2^61, where predicates hold it, nothing wraps.
+/// The bound of windows, too: added to an offset of up to 2^61, to which predicates clamp it, nothing wraps.
 static constexpr int kMaxNumberBits = 40;
 
 /// C5: an alignment is spelled out unless the sizes make every alignment the same.
@@ -36,13 +36,14 @@ static LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal
             "(keeps j <= i + Sk - Sq)";
 }
 
-/// Lengths of each batch index: their numbers of queries and keys may differ where those of the problem do not.
+/// Lengths per batch index: the queries and keys of a sequence may differ in number even if those of the problem do
+/// not.
 static bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths(); }
 template <typename OpTy> static bool hasLengths(OpTy op) {
   return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ();
 }
 
-/// Rows or keys begin somewhere in a whole, whose sizes are not known.
+/// Rows or keys begin at an origin in a whole whose sizes are unknown.
 template <typename OpTy> static bool hasOrigin(OpTy op) { return op.getQOrigin() || op.getKOrigin(); }
 
 /// C12: a window or chunk is placed by the causal alignment or by one of its own.
@@ -70,7 +71,7 @@ template <typename OpTy> static LogicalResult verifyPrefix(OpTy op) {
                         "already; leave it out, or write causal = #attn.causal<top_left>");
 }
 
-/// C12: numbers are within their bounds.
+/// C12: integer attributes are within their bounds.
 static LogicalResult verifyNumbers(Operation *op) {
   for (const WordInfo &word : getWords()) {
     // An unsigned getter would hide a sign.
@@ -110,17 +111,17 @@ LogicalResult attn::verifyPerBatch(Operation *op, Value operand, StringRef name,
                                            << (excess ? " and one more" : "") << ", found " << found;
 }
 
-/// True where `op` is aligned so.
+/// True if `op` has this alignment.
 template <typename OpTy> static bool isAligned(OpTy op, CausalAlignment value) {
   return llvm::any_of(std::array<Attribute, 2>{op.getCausalAttr(), op.getAlignAttr()}, [&](Attribute attribute) {
     auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(attribute);
     return alignment && alignment.getValue() == value;
   });
 }
-/// True where the diagonal of `op` lies by an operand.
+/// True if an operand gives the diagonal of `op`.
 template <typename OpTy> static bool hasOffsetAlignment(OpTy op) { return isAligned(op, CausalAlignment::Offset); }
 
-/// C27: where the lower right corner of the whole lies, its parts do not say; dropout counts by sizes of the whole.
+/// C27: parts do not tell where the bottom-right corner of the whole is; dropout indexes by sizes of the whole.
 template <typename OpTy> static LogicalResult verifyOrigins(OpTy op) {
   if (hasOrigin(op) && isa_and_nonnull<UnitAttr>(op.getCausalAttr()))
     return op.emitOpError("C27: expected causal to say its alignment beside q_origin and k_origin, whose numbers of "

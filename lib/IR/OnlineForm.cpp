@@ -39,13 +39,12 @@ FloatAttr attn::getStaticScale(Operation *op) {
   return Builder(op->getContext()).getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
 }
 
-/// What becomes of the scores and of the weights in the step: regions of `op` with its words and the factors of K and
-/// V.
+/// The regions of the step for scores and weights: those of `op` with its words and the scales of K and V.
 static void takeScoreRegions(OpBuilder &builder, SdpaOp op, Type stateType, Region &scoreMod, Region &weightMod) {
   if (op.getDropoutP())
     buildDropout(builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(),
                  getAccumulationType(getElementTypeOrSelf(op.getQuery().getType())), weightMod);
-  // Out of the op for as long as its scores get the scale of K in front of its own score_mod.
+  // The region is taken out of the op while the scale of K is composed before it.
   scoreMod.takeBody(op.getScoreMod());
   if (!op.getKeyScale())
     return;
@@ -53,7 +52,7 @@ static void takeScoreRegions(OpBuilder &builder, SdpaOp op, Type stateType, Regi
   composeKvScale(builder, op.getLoc(), op.getValueScale(), ScaleOrder::AfterRegion, stateType, weightMod);
 }
 
-/// Empty tensors over (batch…, query, value), in the order that the layout asks for, and their maps.
+/// Empty tensors over (batch…, query, value), in the order of the layout, and their maps.
 struct StateTensors {
   StateValues inits;
   StateMaps maps;
@@ -89,7 +88,7 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   Location loc = op.getLoc();
   if (scaleValue)
     scaleValue = convertFloat(builder, loc, scaleValue, stateType);
-  // Before the step, which captures what the regions need from outside.
+  // Before the step is built, as it captures what the regions read from outside.
   expandWords(builder, op, op, stateType);
   if (failed(checkWordsKept(op, OnlineStepOp::getOperationName(), /*expanded=*/Word::dropout_p)))
     return failure();

@@ -55,7 +55,7 @@ SmallVector<Value> OnlineStepOp::getValueSegments() {
   return segments;
 }
 
-/// Operands in their order, each with its place; null ones are left out.
+/// Adds operands in order, each with its segment index; null ones are left out.
 static void addOperands(OperationState &state, MutableArrayRef<int32_t> segments,
                         ArrayRef<std::pair<int, Value>> operands) {
   for (auto [place, operand] : operands)
@@ -98,7 +98,7 @@ static MutableOperandRange getInits(Operation *op, unsigned count) {
   return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);
 }
 
-/// The output, and what is written for each row beside it.
+/// The output and the row results that are requested.
 template <typename OpTy> static MutableOperandRange getResultInits(OpTy op) {
   unsigned count = 1;
   for (Value statistic : {op.getLse(), op.getMax(), op.getLogSum()})
@@ -106,7 +106,7 @@ template <typename OpTy> static MutableOperandRange getResultInits(OpTy op) {
   return getInits(op, count);
 }
 
-/// Of a backward op: those over the domain, and with them what has a shape of its own.
+/// The destinations of a backward op over the domain, and those after them that have shapes of their own.
 template <typename OpTy> static MutableOperandRange getGradients(OpTy op, unsigned numOthers) {
   unsigned numMapped = 0;
   for (Value gradient : {op.getDquery(), op.getDkey(), op.getDvalue(), op.getDbias()})
@@ -140,7 +140,7 @@ static void getStructuredEffects(Operation *op,
     if (isInit)
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
   }
-  // The state of a loop is its own: CSE would take it from outside of a parallel loop, where it has to be copied.
+  // The state of a loop is its own: CSE would hoist it out of a parallel loop, where it has to be copied.
   if (isa<InitStateOp>(op))
     for (OpResult result : op->getResults())
       effects.emplace_back(MemoryEffects::Allocate::get(), result, SideEffects::DefaultResource::get());

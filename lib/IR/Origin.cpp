@@ -1,10 +1,10 @@
 //===- Origin.cpp - positions of a part in its whole ----------------------===//
 //
-// The operands of an op may be a part of a whole, as a device has it. Words say
-// where they begin: q_origin and k_origin of each batch index, b_origin and
-// h_origin. Regions of users then count from there. After attn-analyze-mask the
-// regions have the sums; the words stay only where dropout, which is built
-// later, reads them as well.
+// The operands of an op may be a part of a whole, such as a device's shard.
+// Words give its origin: q_origin and k_origin per batch index, b_origin and
+// h_origin. Indices in the user's regions then count from there. After
+// attn-analyze-mask, the regions contain the sums; the words stay only where
+// dropout, which is built later, needs them.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,12 +19,12 @@
 using namespace mlir;
 using namespace attn;
 
-/// Beyond every position, and far enough from 2^63 that a position plus an origin, an offset and a bound does not wrap.
+/// Above every position, and far enough below 2^63 that a position plus an origin, an offset and a bound does not wrap.
 static constexpr int64_t kMaxOffset = int64_t(1) << 61;
 
-/// The operand that says where positions of `kind` begin; null where it is 0.
+/// The operand that holds the origin of positions of `kind`; null if it is 0.
 static Value getOrigin(Operation *op, IndexKind kind) {
-  // The only batch dimension is that of the heads.
+  // With one batch dimension, that dimension is the heads.
   if (kind == IndexKind::Batch && isStructuredOp(op) && getNumBatchDims(op) == 1)
     kind = IndexKind::Head;
   auto choose = [&](Value batch, Value head, Value query, Value key) -> Value {
@@ -44,7 +44,7 @@ static Value getOrigin(Operation *op, IndexKind kind) {
       .Default([](Operation *) { return Value(); });
 }
 
-/// What attn-analyze-mask writes for an op whose regions are shifted.
+/// True once attn-analyze-mask has run on an op: its regions are shifted.
 static bool isAnalyzed(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<SdpaOp>([](SdpaOp sdpa) { return !sdpa.getKeyRanges().empty(); })
@@ -66,7 +66,7 @@ Value attn::readPerBatch(OpBuilder &b, Location loc, Value list) {
   Value number = b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), element);
   if (element.getType().isInteger(32))
     return number;
-  // The largest numbers of i64, which stand for no bound, would wrap where positions are added.
+  // The extreme values of i64, which stand for no bound, would wrap where positions are added.
   number = arith::MinSIOp::create(b, loc, number, arith::ConstantIndexOp::create(b, loc, kMaxOffset));
   return arith::MaxSIOp::create(b, loc, number, arith::ConstantIndexOp::create(b, loc, -kMaxOffset));
 }

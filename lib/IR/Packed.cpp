@@ -1,7 +1,7 @@
 //===- Packed.cpp - packed sequences and pages as dense tensors -----------===//
 //
-// The reference of cu_seqlens and of paged caches: what they stand for is
-// written out in memory, padded with zeros. The kernels read them in place.
+// The reference of cu_seqlens and of paged caches: their sequences are copied
+// to memory, padded with zeros. The kernels read them in place.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ Value extractIndex(OpBuilder &b, Location loc, Value tensor, ValueRange position
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), element);
 }
 
-/// A tensor of `sizes` whose element at (ivs) is `body`'s.
+/// A tensor of `sizes` whose element at (ivs) is body(ivs).
 Value generate(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, Type type,
                function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
   Value empty = tensor::EmptyOp::create(b, loc, sizes, type);
@@ -59,7 +59,7 @@ class Padder {
 public:
   Padder(OpBuilder &builder, Operation *op) : b(builder), loc(op->getLoc()), sizes(getDomainSizes(builder, op)) {}
 
-  /// (sequence, head, row, column) of a packed (row, head, column).
+  /// Packed (row, head, column) → (sequence, head, row, column).
   Value pad(Value packed, AffineMap map, Value sequences, OpFoldResult rows) {
     if (!isRowHeadColumn(map))
       return {};
@@ -75,7 +75,7 @@ public:
     });
   }
 
-  /// (sequence, head, row) of a packed (head, row).
+  /// Packed (head, row) → (sequence, head, row).
   Value padRows(Value packed, Value sequences, OpFoldResult rows) {
     Type type = getElementTypeOrSelf(packed.getType());
     SmallVector<OpFoldResult> shape = {sizes[0], tensor::getMixedSize(b, loc, packed, 0), rows};
@@ -97,8 +97,8 @@ public:
     });
   }
 
-  /// The rows of each sequence of at least `minRows`, put one after the other into `output`; `headFirst` for (head,
-  /// row).
+  /// Writes the rows of each sequence with at least `minRows` rows one after the other into `output`; `headFirst` for
+  /// (head, row).
   Value unpad(Value padded, Value output, Value sequences, bool headFirst, int64_t minRows = 0) {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
     Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[0]);
@@ -152,7 +152,7 @@ private:
     return extractIndex(nested, at, sequences, next);
   }
 
-  /// Results in the order (row, head, column), which is the only one that is padded.
+  /// Only results in the order (row, head, column) can be padded.
   static bool isRowHeadColumn(AffineMap map) {
     if (map.getNumResults() != 3 || !map.getResult(1).isFunctionOfDim(1))
       return false;
@@ -165,7 +165,7 @@ private:
   SmallVector<OpFoldResult> sizes;
 };
 
-/// The default map of heads that are shared and dynamic would not share them: those of the packed op do.
+/// The default map would not group dynamic heads: the padded op takes the maps of the packed op.
 void shareHeads(OpBuilder &builder, Operation *op, Operation *padded) {
   padded->removeAttr("maps");
   SmallVector<AffineMap> maps = getMaps(op), paddedMaps = getMaps(padded);
@@ -181,7 +181,7 @@ void shareHeads(OpBuilder &builder, Operation *op, Operation *padded) {
 
 } // namespace
 
-/// The map of `output` of an sdpa.
+/// The map of the output of a sdpa.
 static AffineMap getOutputMap(SdpaOp op) {
   for (auto [map, spec] : llvm::zip(getMaps(op), getOperandSpecs(op)))
     if (spec.name == "output")
@@ -312,12 +312,12 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
     padded.getKvLengthsMutable().assign(keyLengths);
   shareHeads(builder, op, padded);
 
-  // Rows behind the last sequence have gradients too: 0.
+  // Rows after the last sequence have gradients, too: 0.
   Values results(padded->getResults());
   Value outputs[] = {op.getDquery(), op.getDkey(), op.getDvalue()};
   for (auto [i, destination] : llvm::enumerate(outputs)) {
     if (i > 0 && !ofKeys)
-      continue; // of keys that are not packed
+      continue; // keys are not packed
     constexpr StringRef names[] = {"dquery", "dkey", "dvalue"};
     Type type = getElementTypeOrSelf(destination.getType());
     Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)), rest = destination;

@@ -1,9 +1,9 @@
 //===- Predicate.cpp - spelled-out masks become regions -------------------===//
 //
-// The sugar of sdpa and mask (causal, window, lengths …) is turned into arith
-// on attn.index, in conjunction with the region that the op already has; a sink
-// into what a row starts with. After this nothing knows the word causal. A new
-// kind of spelled-out mask is one more `keepIf` in buildPredicate.
+// The sugar of sdpa and mask (causal, window, lengths …) becomes arith on
+// attn.index, joined with the op's own region; a sink becomes the start of a
+// row. Later passes do not know the word causal. A new kind of spelled-out mask
+// is one more `keepIf` in buildPredicate.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ auto getMaskAttributes() {
   return llvm::map_range(llvm::make_filter_range(getWords(), isMask), [](const WordInfo &word) { return word.name; });
 }
 
-/// Them on an op; each may be null.
+/// Their values on an op; each may be null.
 struct MaskAttributes {
 #define ATTN_MASK_ATTRIBUTE(NAME, ...) Attribute NAME;
 #include "attn/Support/Words.def"
@@ -42,7 +42,7 @@ MaskAttributes readMaskAttributes(Operation *op) {
   };
 }
 
-/// The operands that it reads; each may be null.
+/// The operands that buildPredicate reads; each may be null.
 struct MaskOperands {
   Value queryLengths, keyLengths, offset, querySequences, keySequences;
 };
@@ -62,14 +62,14 @@ Region *getMaskMod(Operation *op) {
       .Default([](Operation *) { return nullptr; });
 }
 
-/// Builds scalars inside of a region of `op`, and what they capture in front of it.
+/// Builds scalars inside a region of `op`, and the values they capture before `op`.
 class RegionBuilder {
 public:
   RegionBuilder(OpBuilder &builder, Operation *op, Operation *domain)
       : b(builder), loc(op->getLoc()), op(op), domain(domain), operands(getMaskOperands(op)) {}
 
   Value index(IndexKind kind) { return IndexOp::create(b, loc, b.getIndexType(), kind); }
-  /// The index in the whole of which the operands are a part.
+  /// The index in the whole that the operands are a part of.
   Value position(IndexKind kind) { return addOrigin(b, op, kind, index(kind)); }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
   Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
@@ -87,7 +87,7 @@ public:
     return element.getType().isIndex() ? element : arith::IndexCastOp::create(b, loc, b.getIndexType(), element);
   }
 
-  /// The effective number of queries (or keys) of the batch index; null where it is that of the whole problem.
+  /// The effective number of queries (or keys) of a batch index; null if it is that of the whole problem.
   Value getLength(DimKind kind) {
     Value lengths = kind == DimKind::Query ? operands.queryLengths : operands.keyLengths;
     Value sequences = kind == DimKind::Query ? operands.querySequences : operands.keySequences;
@@ -99,10 +99,10 @@ public:
     return subtract(read(sequences, add(batch, constant(1))), first);
   }
 
-  /// off of an alignment: 0 for top_left, Sk - Sq with effective lengths for bottom_right, or causal_offset[b].
+  /// off of an alignment: 0 for top_left, Sk - Sq with effective lengths for bottom_right, causal_offset[b] for offset.
   Value getOffset(Attribute alignment) {
     auto attr = dyn_cast_or_null<CausalAlignmentAttr>(alignment);
-    // Without an alignment the verifier has made sure that Sq = Sk.
+    // Without an alignment, the verifier guarantees Sq = Sk.
     if (!attr || attr.getValue() == CausalAlignment::TopLeft)
       return constant(0);
     if (attr.getValue() == CausalAlignment::Offset)
@@ -116,7 +116,7 @@ public:
   }
 
 private:
-  /// A size of the whole problem: a constant, or a value in front of the domain's op that the region captures.
+  /// A size of the whole problem: a constant, or a value before `domain` that the region captures.
   Value getDomainSize(DimKind kind) {
     OpFoldResult size;
     {
@@ -135,7 +135,7 @@ private:
 
 } // namespace
 
-/// Where attn-analyze-mask writes what a tile visits.
+/// The region in which attn-analyze-mask writes the ranges that a tile visits.
 static Region *getRanges(Operation *op) {
   return llvm::TypeSwitch<Operation *, Region *>(op)
       .Case<SdpaOp>([](SdpaOp sdpa) { return &sdpa.getKeyRanges(); })
@@ -143,12 +143,12 @@ static Region *getRanges(Operation *op) {
       .Default([](Operation *) { return nullptr; });
 }
 
-/// True where buildPredicate has something to build beside the region that the op has.
+/// True if buildPredicate has conjuncts to build besides the op's own region.
 static bool spellsOutPredicate(Operation *op) {
   if (!isa<MaskOp, SdpaOp, SdpaBackwardOp>(op))
     return false;
   MaskOperands operands = getMaskOperands(op);
-  // The lengths of packed sequences are in mask_mod once the op is analysed; its cu_seqlens stay.
+  // Once the op is analysed, the lengths of packed sequences are in mask_mod, but its cu_seqlens stay.
   Region *ranges = operands.querySequences ? getRanges(op) : nullptr;
   bool areSequencesNew = ranges && ranges->empty();
   return areSequencesNew || operands.queryLengths || operands.keyLengths ||
@@ -184,7 +184,7 @@ Region *attn::getKeyRangesRegion(Operation *op) {
 }
 
 bool attn::visitsKeysBy(Operation *op, ArrayRef<IndexKind> kinds) {
-  // The only batch dimension is that of the heads.
+  // With one batch dimension, that dimension is the heads.
   bool isBatchHead = getNumBatchDims(op) == 1 && llvm::is_contained(kinds, IndexKind::Head);
   return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>([&](auto ranged) {
     Region &region = ranged.getKeyRanges().empty() ? ranged.getMaskMod() : ranged.getKeyRanges();
@@ -215,7 +215,7 @@ static bool isBoundedBy(Value bound, int64_t offset, Value lengths) {
 
 bool attn::visitsOnly(Operation *op, GatherPagesOp gather, AffineMap map) {
   Region *ranges = getKeyRangesRegion(op);
-  // Its sequences are those of the op.
+  // The sequences are those of the op.
   bool isPlain = map.getNumResults() > 0 && map.getResult(0) == getAffineDimExpr(0, op->getContext());
   return isPlain && getNumBatchDims(op) > 1 && ranges && !ranges->empty() &&
          isBoundedBy(cast<YieldOp>(ranges->front().getTerminator()).getValues()[1], 0, gather.getLengths());
@@ -299,7 +299,7 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
       Value local = builder.clone(*index)->getResult(0);
       return isShifted(op, index.getKind()) ? addOrigin(builder, op, index.getKind(), local) : local;
     }));
-  // A window without bounds, alone, keeps everything.
+  // A window without bounds, and no other mask, keeps everything.
   if (conjuncts.empty())
     conjuncts.push_back(arith::ConstantIntOp::create(builder, loc, 1, 1));
   YieldOp::create(builder, loc, joinFrom(0));
@@ -315,7 +315,7 @@ void attn::buildStart(OpBuilder &builder, SdpaOp op, Region &region, Type type) 
                                  return builder.clone(*index)->getResult(0);
                                }).front();
   start = convertFloat(builder, loc, start, type);
-  // Rows beyond the length are empty, sink or no sink.
+  // Rows past the length are empty, with or without a sink.
   if (Value length = rb.getLength(DimKind::Query)) {
     Value isRow = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, rb.index(IndexKind::Query), length);
     Value none = createFloatConstant(builder, loc, type, -std::numeric_limits<double>::infinity());
@@ -331,7 +331,7 @@ void attn::expandWords(OpBuilder &builder, Operation *op, Operation *target, Typ
     expandScoreWords(builder, op, target, type ? type : getAccumulationType(getElementTypeOrSelf(op->getOperand(0))));
   Region predicate, start;
   bool hasMask = hasPredicate(op);
-  // A start region of its own knows nothing of lengths.
+  // A user's start region does not handle lengths.
   if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && (sdpa.getSink() || (!sdpa.getStart().empty() && sdpa.getQLengths())))
     buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   if (hasMask)

@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// A read of a tensor from outside, or of the buffer that it has become.
+/// A read of a captured tensor, or of the buffer that it was bufferised to.
 static bool isCapturedRead(Operation &op, Region &region) {
   return isa<tensor::ExtractOp, memref::LoadOp>(op) && op.getOperand(0).getParentRegion() != &region;
 }
@@ -26,7 +26,7 @@ static bool isScalarOp(Operation &op, Region &region) {
     return true;
   if (isa<ScoreFunction>(op))
     return region.getNumArguments() == 1;
-  // A region of gradients takes two arguments.
+  // A gradient region takes two arguments.
   if (isa<AccumulateOp>(op))
     return region.getNumArguments() == 2;
   bool isKnown = isOfDialect<arith::ArithDialect, math::MathDialect>(&op);
@@ -86,7 +86,7 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
 }
 
 LogicalResult ClassifyTileOp::verify() {
-  // Not by their getters, which are unsigned.
+  // The attributes, as the getters are unsigned.
   int64_t queryTile = getQueryTileAttr().getInt(), lanes = getLanesAttr().getInt();
   if (queryTile < 1 || lanes < 1)
     return emitOpError("C10: expected query_tile and lanes to be at least 1, found ") << queryTile << " and " << lanes;

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// What an op calls an operand beyond those with indexing maps.
+/// The role of an operand without an indexing map.
 static StringRef getUnmappedRole(Operation *op, Value value) {
   SmallVector<std::pair<Value, StringRef>> roles;
   for (auto [word, operand] : getWordOperands(op))

@@ -36,7 +36,7 @@ static Value modify(ScorePosition &at, Region *region, Value x) {
 }
 
 Value attn::evaluateScore(ScorePosition &at, const ScoreFunctions &functions, Value score) {
-  // All fields: one without a formula here does not compile.
+  // Binds all fields: a field without a formula here does not compile.
   [[maybe_unused]] const auto &[numBatch, scale, scaleValue, scoreMod, bias, mask, maskMod, weightMod] = functions;
   return maskScore(at, functions, scaleScore(at, functions, score));
 }
@@ -44,7 +44,7 @@ Value attn::evaluateScore(ScorePosition &at, const ScoreFunctions &functions, Va
 Value attn::evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, Value weight) {
   if (!functions.weightMod)
     return weight;
-  // (p == 0) ? 0 : weight_mod(p): what the region reads for a removed key (a scale beyond the lengths) may be no number
+  // (p == 0) ? 0 : weight_mod(p): what the region reads for a removed key (a scale past the lengths) may be NaN
   Value zero = at.getConstant(0);
   Value isZero = arith::CmpFOp::create(at.b, at.loc, arith::CmpFPredicate::OEQ, weight, zero);
   return arith::SelectOp::create(at.b, at.loc, isZero, zero, modify(at, functions.weightMod, weight));
@@ -65,7 +65,7 @@ Value attn::maskScore(ScorePosition &at, const ScoreFunctions &functions, Value 
   if (!functions.bias.value && !functions.mask.value && !functions.maskMod)
     return score;
   Value removed = at.getConstant(-std::numeric_limits<double>::infinity());
-  // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
+  // s + bias, and -inf for a bias of -inf whatever s is: the key is removed, so a NaN in it has no effect
   if (functions.bias.value) {
     Value bias = at.load(functions.bias);
     Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, bias, removed);
@@ -87,7 +87,7 @@ Value attn::maskScore(ScorePosition &at, const ScoreFunctions &functions, Value 
 
 Value attn::buildSmallTanhRatio(Value square, function_ref<Value(double)> getConstant,
                                 function_ref<Value(Value, Value, Value)> multiplyAdd) {
-  // minimax; highest degree first
+  // minimax polynomial; highest degree first
   static constexpr double kCoefficients[] = {0.0171349114, -0.052986034, 0.133247788, -0.333330694, 0.999999987};
   Value polynomial = getConstant(kCoefficients[0]);
   for (double coefficient : ArrayRef(kCoefficients).drop_front())

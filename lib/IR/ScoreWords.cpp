@@ -1,8 +1,8 @@
 //===- ScoreWords.cpp - words of score functions become ops of score_mod --===//
 //
-// A function of scores that is a word of sdpa stands behind its score_mod, as an
-// op with the interface ScoreFunction. In sdpa_backward, its derivative stands in
-// front of score_grad.
+// A score function that is a word of sdpa is appended to score_mod, as an op with
+// the interface ScoreFunction. In sdpa_backward, its derivative is prepended to
+// score_grad.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ static void append(OpBuilder &b, Location loc, Type type, Region &scoreMod, Crea
   YieldOp::create(b, loc, create(x)->getResults());
 }
 
-/// score_grad(t, ds) := score_grad(t, ds f'(score_mod(t))), in front of `append`
+/// score_grad(t, ds) := score_grad(t, ds f'(score_mod(t))), before `append`
 static void appendToGradient(OpBuilder &b, Location loc, Type type, Region &scoreMod, Region &scoreGrad,
                              CreateFunction create) {
   OpBuilder::InsertionGuard guard(b);
@@ -76,7 +76,7 @@ static ScoreAttributes readScoreAttributes(Operation *op) {
   };
 }
 
-/// Scale and dropout stay words of steps.
+/// Scale and dropout remain words of steps.
 static bool isScoreWord(const WordInfo &word) {
   return word.kind == WordKind::Attribute && word.word != Word::scale && word.word != Word::dropout_p;
 }
@@ -90,7 +90,7 @@ void attn::expandScoreWords(OpBuilder &b, Operation *op, Operation *target, Type
   Location loc = op->getLoc();
   auto compose = [&](CreateFunction create) {
     if (auto backward = dyn_cast<SdpaBackwardOp>(target)) {
-      // Both regions are of one type; the reference may have narrowed the operands, but not them.
+      // Both regions have one type; the reference may have narrowed the operands, but not them.
       Type given = backward.getScoreMod().empty() ? type : backward.getScoreMod().getArgument(0).getType();
       appendToGradient(b, loc, given, backward.getScoreMod(), backward.getScoreGrad(), create);
       append(b, loc, given, backward.getScoreMod(), create);
@@ -111,7 +111,7 @@ void attn::expandScoreWords(OpBuilder &b, Operation *op, Operation *target, Type
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// c tanh(s / c), times 1 / c: a division a score would cost as much as ten multiply-adds
+/// c tanh(s / c), with 1 / c as a factor: a division per score costs as much as ten multiply-adds
 Value CapOp::buildFormula(OpBuilder &b, Location loc, Value x) {
   double limit = getLimit().convertToDouble();
   Value ratio = arith::MulFOp::create(b, loc, createFloatConstant(b, loc, x.getType(), 1 / limit), x);

@@ -45,7 +45,7 @@ Slice getOperandSlice(OpBuilder &builder, Location loc, AffineMap map, ArrayRef<
     AffineExpr first, size;
     bindDims(builder.getContext(), first, size);
     AffineExpr groupSize = group.getRHS();
-    // Whole groups, or a part of one, where the tile is aligned: checkTile (Tiling.cpp) holds tiles to that.
+    // Whole groups, or a part of one if the tile is aligned, which checkTile (Tiling.cpp) ensures.
     int64_t numHeads = getConstantIntValue(sizes[position]).value_or(0);
     int64_t perGroup = cast<AffineConstantExpr>(groupSize).getValue();
     bool isWhole = numHeads > 0 && numHeads % perGroup == 0, isPart = numHeads > 0 && perGroup % numHeads == 0;
@@ -61,7 +61,7 @@ Slice getOperandSlice(OpBuilder &builder, Location loc, AffineMap map, ArrayRef<
 }
 
 Value createSlice(OpBuilder &builder, Location loc, Value operand, const Slice &slice) {
-  // The whole operand needs no slice, and may have none: an offset of 0 is out of the bounds of size 0.
+  // The whole operand needs no slice; if its size is 0, it can have none, as an offset of 0 is out of bounds.
   bool isWhole = llvm::all_of(llvm::zip_equal(slice.offsets, slice.sizes, getShape(operand)), [](auto dim) {
     auto [offset, size, whole] = dim;
     return isConstantIntValue(offset, 0) && !ShapedType::isDynamic(whole) && isConstantIntValue(size, whole);
@@ -76,7 +76,7 @@ Value createSlice(OpBuilder &builder, Location loc, Value operand, const Slice &
   return memref::SubViewOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
 }
 
-/// kv_head as head floordiv G, which keeps its meaning where a tile holds a part of the heads. Returns the head.
+/// Replaces kv_head by head floordiv G, which stays valid for a tile of a part of the heads. Returns the head.
 static IndexOp expandKvHead(OpBuilder &builder, Operation *op, IndexOp index) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(index);
@@ -100,7 +100,7 @@ void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domai
   for (IndexOp index : indices) {
     if (index.getKind() == IndexKind::KvHead)
       index = expandKvHead(builder, op, index);
-    // The only batch dimension is that of the heads. A tile may hold several of them, but is always of one batch index.
+    // With one batch dimension, that dimension is the heads. A tile may hold several heads, but only one batch index.
     if (index.getKind() == IndexKind::Batch && numBatch == 1)
       index.setKind(IndexKind::Head);
     std::optional<unsigned> position;
@@ -113,7 +113,7 @@ void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domai
     case IndexKind::FirstQuery:
     case IndexKind::EndQuery:
     case IndexKind::FirstKey:
-    case IndexKind::EndKey: break; // of tiles of the whole problem
+    case IndexKind::EndKey: break; // tile bounds, relative to the whole problem
     }
     if (!position || isConstantIntValue(domainOffsets[*position], 0))
       continue;

@@ -13,8 +13,7 @@
 
 namespace attn {
 
-/// Maps over parts of a step's domain; tiles that are tensors where the step is on tensors, and buffers where it is on
-/// memrefs.
+/// Maps over parts of a step's domain, and tiles: tensors if the step is on tensors, buffers if it is on memrefs.
 struct StepDomain {
   StepDomain(mlir::OpBuilder &builder, mlir::Operation *step, mlir::Type type)
       : b(builder), step(step), isOnTensors(mlir::isa<mlir::RankedTensorType>(step->getOperand(0).getType())),
@@ -26,7 +25,7 @@ struct StepDomain {
       positions.push_back(getDomainPosition(step, kind));
     return positions;
   }
-  /// Of a tile (batch…, dims…), over the domain of the step.
+  /// The map of a tile (batch…, dims…) over the domain of the step.
   mlir::AffineMap getMap(llvm::ArrayRef<DimKind> dims) const {
     return mlir::AffineMap::getMultiDimMapWithTargets(sizes.size(), getPositions(dims), step->getContext());
   }
@@ -43,18 +42,18 @@ struct StepDomain {
     auto [staticShape, dynamicSizes] = mlir::decomposeMixedValues(shape);
     return mlir::memref::AllocaOp::create(b, step->getLoc(), mlir::MemRefType::get(staticShape, type), dynamicSizes);
   }
-  /// A tile that takes the place of `tile`, which nobody reads any more: a buffer stays the same.
+  /// A tile that replaces `tile`, which has no more readers: a buffer is reused.
   mlir::Value createTileAfter(mlir::Value tile, llvm::ArrayRef<DimKind> dims) const {
     return isOnTensors ? createTile(dims) : tile;
   }
   llvm::SmallVector<mlir::Type> getResultTypes(mlir::ValueRange outputs) const {
     return isOnTensors ? llvm::to_vector(outputs.getTypes()) : llvm::SmallVector<mlir::Type>();
   }
-  /// What the output `output`, number `i` of `op`, is after it.
+  /// The value of output `i` of `op` after the op: its result, or the buffer itself.
   mlir::Value getResult(mlir::Operation *op, unsigned i, mlir::Value output) const {
     return isOnTensors ? op->getResult(i) : output;
   }
-  /// The map from heads to heads of K, where one of `regions` reads that index: the ops of scores have no K.
+  /// The map from heads to key heads if one of `regions` reads kv_head: the ops of scores have no K.
   mlir::AffineMapAttr getKvHead(llvm::ArrayRef<mlir::Region *> regions) const {
     bool isRead = llvm::any_of(regions, [](mlir::Region *region) {
       return llvm::any_of(region->getOps<IndexOp>(),
@@ -66,7 +65,7 @@ struct StepDomain {
   mlir::OpBuilder &b;
   mlir::Operation *step;
   bool isOnTensors;
-  mlir::Type type; ///< of the state, or the sums
+  mlir::Type type; ///< element type of the state or the sums
   llvm::SmallVector<mlir::OpFoldResult> sizes;
 };
 

@@ -12,7 +12,7 @@ using namespace attn;
 
 using enum DimKind;
 
-/// scale * s, where there is a scale
+/// scale * s; s without a scale
 static Value multiplyByScale(Formula &f, OpBuilder &b, Location loc, Value s, std::optional<APFloat> scale) {
   if (!scale || scale->isExactlyValue(1))
     return s;
@@ -55,7 +55,7 @@ Values attn::decomposeRescale(Formula &f, RescaleOp op) {
       return arith::MulFOp::create(b, loc, x[0], x[1]);
     });
   };
-  // l' = alpha * l, acc' = alpha * acc, m' = n: read last, so that a loop can carry the state in place
+  // l' = alpha * l, acc' = alpha * acc, m' = n; m is written last, so that a loop can carry the state in place
   Value sum = multiply({Query}, op.getRowSum(), f.maps[3]);
   Value acc = multiply({Query, DimKind::ValueSize}, op.getAcc(), f.maps[1]);
   Value max = f.generic({Query}, {}, {op.getNewMax()}, {f.maps[0]}, op.getRowMax(), f.maps[2],

@@ -22,7 +22,7 @@ static LogicalResult verifyOneFloat(Operation *op) {
   return success();
 }
 
-/// C9: scores that are only scaled keep their order.
+/// C9: scaling must keep the order of scores.
 static LogicalResult verifyPositive(Operation *op, std::optional<APFloat> scale) {
   if (!scale || (scale->isFinite() && !scale->isNegative() && !scale->isZero()))
     return success();
@@ -30,7 +30,7 @@ static LogicalResult verifyPositive(Operation *op, std::optional<APFloat> scale)
          << scale->convertToDouble() << "; write it on attn.map_scores";
 }
 
-/// C10: a region that asks for the head of K says how it follows from the head.
+/// C10: a region that reads kv_head needs the map from heads to key heads.
 static LogicalResult verifyKvHead(Operation *op, std::optional<AffineMap> kvHead) {
   if (kvHead && (kvHead->getNumInputs() != 1 || kvHead->getNumResults() != 1))
     return op->emitOpError("C10: expected kv_head to map a head to a head of K, found ")
@@ -43,7 +43,7 @@ static LogicalResult verifyKvHead(Operation *op, std::optional<AffineMap> kvHead
   return success();
 }
 
-/// C9: nobody but the wait may have what is not there yet.
+/// C9: only the wait may use the result, which is not complete before it.
 static LogicalResult verifyAsync(ProductOp op) {
   if (!op.getAsync())
     return success();
@@ -62,7 +62,7 @@ static LogicalResult verifyAsync(ProductOp op) {
   return success();
 }
 
-/// What a region calculates in: the type of the tile, or f32.
+/// The type that a region computes in: the type of the tile, or f32.
 static Type getRegionType(Region &region, Type type) {
   bool isF32 = !region.empty() && region.getNumArguments() == 1 && region.getArgument(0).getType().isF32();
   return isF32 ? region.getArgument(0).getType() : type;
@@ -148,7 +148,7 @@ LogicalResult WeightsOp::verify() {
   return verifyScalarRegion(*this, getWeightMod(), "weight_mod", type, type, "one float of the type that it takes");
 }
 
-/// Dimensions of a tensor map at most.
+/// The rank of a tensor map is at most this.
 static constexpr size_t kMaxBoxRank = 5;
 
 LogicalResult CopyOp::verify() {
@@ -161,7 +161,7 @@ LogicalResult CopyOp::verify() {
            << getIndexingMaps(*this);
   unsigned column = maps[0].getNumDims() - 1;
   std::optional<int64_t> columns;
-  for (auto [operand, map] : llvm::zip(getOperands(), maps)) { // what is behind them has none
+  for (auto [operand, map] : llvm::zip(getOperands(), maps)) { // operands after these have no maps
     auto type = cast<MemRefType>(operand.getType());
     if (map.getNumResults() != type.getRank())
       return emitOpError("C1: expected maps with as many results as the operand has dimensions, found ")
@@ -204,7 +204,7 @@ LogicalResult CopyStatisticsOp::verify() {
 }
 
 LogicalResult WaitOp::verify() {
-  int64_t pending = getPendingAttr().getInt(); // not by its getter, which is unsigned
+  int64_t pending = getPendingAttr().getInt(); // the attribute, as its getter is unsigned
   if (pending < 0 || (pending > 0 && getTokens().empty()))
     return emitOpError("C9: expected pending to be 0 or greater, and 0 without tokens, found ") << pending;
   return success();

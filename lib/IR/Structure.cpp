@@ -111,7 +111,7 @@ template <typename OpTy> static void addAttentionInputs(SmallVectorImpl<OperandS
     specs.push_back({"mask", {Query, Key}, Broadcast});
 }
 
-/// What is written for each row beside the output, each where it is wanted.
+/// The row results besides the output that are requested.
 template <typename OpTy> static void addRowResults(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
   for (auto [operand, name] :
        {std::pair(op.getLse(), "lse"), std::pair(op.getMax(), "max"), std::pair(op.getLogSum(), "log_sum")})

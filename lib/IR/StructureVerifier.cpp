@@ -52,14 +52,14 @@ StringRef getDimName(Operation *op, unsigned position) {
   llvm_unreachable("covered switch");
 }
 
-/// Operands that a dot product takes in pairs: Q along D, V along the keys, and what packs them so.
+/// Operands that a dot product reads in pairs: Q along D, V along the keys, and the packs of these.
 bool takesPairs(Operation *op, const OperandSpec &spec) {
   return (isa<OnlineStepOp>(op) && (spec.name == "query" || spec.name == "value")) ||
          (isa<ProductOp>(op) && (spec.name == "lhs" || spec.name == "rhs")) ||
          (isa<PackOp>(op) && spec.name == "output");
 }
 
-/// Operands that tiles multiply in parts: Q, K and V, and what packs them so.
+/// Operands that tiles multiply in parts: Q, K and V, and the packs of these.
 bool hasParts(Operation *op, Value operand, AffineMap map, const OperandSpec &spec) {
   return (isa<PackOp>(op) ||
           (isa<OnlineStepOp>(op) && (spec.name == "query" || spec.name == "key" || spec.name == "value"))) &&
@@ -97,8 +97,8 @@ LogicalResult verifyMapResult(Operation *op, Value operand, AffineMap map, Affin
          << ", found " << AffineMapAttr::get(map);
 }
 
-/// C1: no named dimension but those of the operand's row of the table. One more would make it another operand for each
-/// index of a dimension that the formula sums or does not have there.
+/// C1: only the named dimensions of the operand's row of the table. Another one would make the operand vary over a
+/// dimension that the formula reduces or does not have there.
 LogicalResult verifyNoForeignDim(Operation *op, AffineMap map, const OperandSpec &spec) {
   for (DimKind kind : getDomainDims(op)) {
     unsigned position = getDomainPosition(op, kind);
@@ -127,7 +127,7 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
       return failure();
   if (failed(verifyNoForeignDim(op, map, spec)))
     return failure();
-  // Named dimensions that the operand must hold: a map may not repeat or drop one of its own.
+  // Named dimensions that the operand must hold: its map may not repeat or drop one.
   if (spec.role != OperandRole::Broadcast)
     for (DimKind kind : spec.dims)
       if (llvm::count(map.getResults(), getAffineDimExpr(getDomainPosition(op, kind), op->getContext())) +
@@ -139,8 +139,8 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
   return success();
 }
 
-/// C3: all groups of query heads are whole. A tile of the online form, and a product of it, may hold a part of one;
-/// kernels for the whole op count groups.
+/// C3: groups of query heads are whole. A tile of the online form, and a product of it, may hold a part of one; kernels
+/// for the whole op count groups.
 LogicalResult verifyWholeGroups(Operation *op, AffineExpr expr, const OperandSpec &spec, ArrayRef<int64_t> domain) {
   auto group = dyn_cast<AffineBinaryOpExpr>(expr);
   unsigned head = getNumBatchDims(op) - 1;
@@ -211,12 +211,12 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
   return success();
 }
 
-/// Gradients of what heads or batch indices share are sums over them.
+/// Gradients of operands that heads or batch indices share are sums over these.
 bool isSummed(const OperandSpec &spec) {
   return spec.role == OperandRole::SharedHead || spec.role == OperandRole::Broadcast;
 }
 
-/// The attribute of an attn op that has this name, or nearly; empty where there is none.
+/// The attribute of an attn op with this name or the nearest one; empty if there is none.
 StringRef getNearestAttribute(MLIRContext *ctx, StringRef name) {
   SmallVector<StringRef> names;
   for (RegisteredOperationName op : ctx->getRegisteredOperations())
@@ -225,7 +225,7 @@ StringRef getNearestAttribute(MLIRContext *ctx, StringRef name) {
   return llvm::is_contained(names, name) ? name : findNearestName(name, names);
 }
 
-/// What to write for an attribute of ops of attention; empty where the words of attn.sdpa do not say it.
+/// What to write for an attribute of attention ops; empty for one that is no word of attn.sdpa.
 StringRef getAssembly(StringRef attribute) {
   if (const WordInfo *word = findWord(attribute))
     return word->assembly;
@@ -287,8 +287,8 @@ LogicalResult attn::verifyStructure(Operation *op) {
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
     if (failed(verifyMap(op, operand, map, spec, numDims)))
       return failure();
-  // A destination without a batch dimension would be written again for each index of it, unless there is one index.
-  // A packed one holds its sequence through cu_seqlens.
+  // A destination without a batch dimension would be overwritten for each index of that dimension, if that is not of
+  // size 1. A packed destination gets the sequence from cu_seqlens.
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numInputs = cast<DestinationStyleOpInterface>(op).getDpsInits().getBeginOperandIndex();
   bool isPackedOutput = isa<SdpaOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp>(op) && getPackedSequences(op);

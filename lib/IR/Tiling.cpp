@@ -25,14 +25,14 @@ using namespace attn;
 
 namespace {
 
-/// A spelled-out mask counts rows and keys of the whole problem: in a tile it becomes a region, which can be shifted.
+/// A spelled-out mask uses rows and keys of the whole problem: for a tile it becomes a region, which can be shifted.
 void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<OpFoldResult> offsets,
                 ArrayRef<OpFoldResult> sizes) {
   if (hasWordsToExpand(op) && !isWholeProblem(op, offsets, sizes))
     expandWords(builder, op, tiled);
 }
 
-/// The map of an operand that a tile takes a slice of; null for one that goes to every tile as it is.
+/// The map by which a tile slices an operand; null for an operand that every tile takes whole.
 AffineMap getSliceMap(OpOperand &operand, ArrayRef<AffineMap> maps) {
   Operation *op = operand.getOwner();
   if (operand.getOperandNumber() < maps.size())
@@ -51,7 +51,7 @@ AffineMap getSliceMap(OpOperand &operand, ArrayRef<AffineMap> maps) {
   return AffineMap::get(maps.front().getNumDims(), 0, {getAffineDimExpr(position, op->getContext())}, op->getContext());
 }
 
-/// lengths - offset: which rows of a tile that starts at row `offset` the length still covers.
+/// lengths - offset: the number of rows of a tile starting at row `offset` that the length covers.
 Value shiftLengths(OpBuilder &builder, Location loc, Value lengths, OpFoldResult offset) {
   if (isConstantIntValue(offset, 0))
     return lengths;
@@ -68,7 +68,7 @@ Value shiftLengths(OpBuilder &builder, Location loc, Value lengths, OpFoldResult
       ->getResult(0);
 }
 
-/// The maps of a tile: where it holds a part of a group of heads, they all share the one head of K that it has.
+/// The maps of a tile: if it holds a part of a group of heads, they share its only head of K.
 ArrayAttr getTileMaps(Operation *op, ArrayRef<OpFoldResult> sizes) {
   Builder builder(op->getContext());
   SmallVector<AffineMap> maps = getMaps(op);
@@ -112,7 +112,7 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
   Operation *tiled;
   auto dropout = dyn_cast<DropoutOp>(op);
   if (dropout && !isWholeProblem(op, offsets, sizes)) {
-    // A function of the place of each weight, as a region, which can be shifted.
+    // A function of the position of each weight: as a region, it can be shifted.
     auto modify = ModifyOp::create(builder, loc, resultTypes, operands[0], operands[1], maps);
     buildDropout(builder, op, dropout.getDropoutSeed(), dropout.getDropoutOffset(),
                  dropout.getDropoutP().convertToDouble(),
@@ -126,7 +126,7 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
     tiled->setAttr("maps", maps);
   }
   for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
-    // Bounds of the whole problem do not hold for its tiles.
+    // Bounds of the whole problem are not valid for its tiles.
     if (Region *ranges = getKeyRangesRegion(op); ranges == &from && !isWholeProblem(op, offsets, sizes))
       continue;
     IRMapping mapping;
@@ -142,7 +142,7 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
                       })};
 }
 
-/// The tile of the domain that produces a slice of a result: a result's map is a permutation of parallel dimensions.
+/// The tile of the domain that produces a slice of a result: the result's map is a permutation of parallel dimensions.
 LogicalResult getDomainTile(Operation *op, OpBuilder &builder, AffineMap map, ArrayRef<OpFoldResult> offsets,
                             ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
                             SmallVectorImpl<OpFoldResult> &domainSizes) {
@@ -213,8 +213,8 @@ private:
 // Partial reduction over the keys
 //===----------------------------------------------------------------------===//
 
-/// Splits the keys of online_step: each part folds into a state of its own, started empty, and attn.merge_states joins
-/// the parts into the state that was given. Only the sequential strategy (one partial state) is offered.
+/// Splits the keys of online_step: each part accumulates into its own state, initially empty, and attn.merge_states
+/// merges these into the given state. Only the sequential strategy (one partial state) is supported.
 struct OnlineStepReduction : public PartialReductionOpInterface::ExternalModel<OnlineStepReduction, OnlineStepOp> {
   FailureOr<SmallVector<Value>> generateInitialTensorForPartialReduction(Operation *op, OpBuilder &builder,
                                                                          Location loc, ArrayRef<OpFoldResult>,

@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace attn {
 
-/// True for an op that writes a number for each row beside the value columns of the row.
+/// True for an op that writes a value per row besides the value columns of the row.
 static bool writesRowStatistics(Operation *op) {
   if (auto sdpa = dyn_cast<SdpaOp>(op))
     return sdpa.getLse() || sdpa.getLogSum() || sdpa.getMax();
@@ -25,13 +25,13 @@ static bool writesRowStatistics(Operation *op) {
   return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
 }
 
-/// The largest number that is known to divide a place: 0 divides 0 alone, 1 everything.
+/// The largest known divisor of an offset or size: 0 divides only 0, 1 everything.
 static int64_t getKnownDivisor(OpFoldResult place) {
   if (std::optional<int64_t> constant = getConstantIntValue(place))
     return std::abs(*constant);
   auto value = cast<Value>(place);
   if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
-    // The expression of operands that are something times what divides them.
+    // The expression is a multiple of its operands' divisors.
     AffineMap map = apply.getAffineMap();
     SmallVector<AffineExpr> multiples;
     for (auto [i, operand] : llvm::enumerate(apply.getMapOperands())) {
@@ -60,7 +60,7 @@ static int64_t getKnownDivisor(OpFoldResult place) {
   return std::gcd(getKnownDivisor((*firsts)[position]), getKnownDivisor((*steps)[position]));
 }
 
-/// True where a tile of `size` heads from `offset` on holds whole groups of `groupSize`, or a part of one group.
+/// True if a tile of `size` heads from `offset` on holds whole groups of `groupSize`, or a part of one group.
 static bool isAlignedGroup(OpFoldResult offset, OpFoldResult size, int64_t groupSize) {
   std::optional<int64_t> numHeads = getConstantIntValue(size);
   if (!numHeads || *numHeads <= 0)
@@ -71,7 +71,7 @@ static bool isAlignedGroup(OpFoldResult offset, OpFoldResult size, int64_t group
   return groupSize % *numHeads == 0 && divisor % *numHeads == 0;
 }
 
-/// True where each group of heads that `map` holds is whole, or cut into equal parts.
+/// True if each group of heads that `map` holds is whole, or split into equal parts.
 static LogicalResult checkGroups(Operation *op, AffineMap map, ArrayRef<OpFoldResult> offsets,
                                  ArrayRef<OpFoldResult> sizes) {
   for (AffineExpr expr : map.getResults()) {
@@ -91,11 +91,11 @@ static LogicalResult checkGroups(Operation *op, AffineMap map, ArrayRef<OpFoldRe
   return success();
 }
 
-/// True where the output may have rows that the input does not have: no tile of the input's rows writes them.
+/// True if the output may have rows that the input lacks: no tile of the input's rows would write them.
 static bool mayPadRows(PackOp pack) {
   unsigned position = getDomainPosition(pack, DimKind::Query);
   SmallVector<AffineMap> maps = getMaps(pack);
-  if (!maps[0].isFunctionOfDim(position)) // one row is that of all
+  if (!maps[0].isFunctionOfDim(position)) // a single row serves all
     return false;
   int64_t numRows = getStaticSize(pack, DimKind::Query);
   AffineExpr row = getAffineDimExpr(position, pack.getContext());
@@ -103,7 +103,7 @@ static bool mayPadRows(PackOp pack) {
     int64_t size = cast<ShapedType>(pack.getOutput().getType()).getDimSize(i);
     if (expr == row)
       return ShapedType::isDynamic(numRows) || size != numRows;
-    if (expr == row.floorDiv(2)) // an odd row shares its pair with 0, which is written
+    if (expr == row.floorDiv(2)) // the last odd row shares its pair with a written 0
       return ShapedType::isDynamic(numRows) || size != int64_t(llvm::divideCeil(numRows, 2));
   }
   return false;
@@ -138,7 +138,7 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
   for (auto [operand, map] : llvm::zip(op->getOperands(), getMaps(op)))
     if (isa<OnlineStepOp, PackOp>(op) && getNumParts(operand, map) > 1)
       return op->emitOpError("cannot be tiled: its operands are parts of elements; tile before packing them");
-  // Behind the groups: pairs say more of what to do.
+  // After the groups: the message about pairs says better what to do.
   if (auto pack = dyn_cast<PackOp>(op); pack && mayPadRows(pack))
     return op->emitOpError("cannot be tiled where it pads its rows, which are no tile's: expected as many rows of the "
                            "output as of the input, of static size; tile before packing them");

@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// True where a tile is all batch dimensions, rows and keys: all that a word may ask for.
+/// True if a tile is all batch dimensions, rows and keys: a word may depend on no more.
 bool isWholeProblem(mlir::Operation *op, llvm::ArrayRef<mlir::OpFoldResult> offsets,
                     llvm::ArrayRef<mlir::OpFoldResult> sizes);
 
-/// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step; the value columns of
-/// an op that also writes row statistics (each tile would write them again); groups of heads across their borders; rows
-/// that attn.pack pads; packed sequences. Says which it is.
+/// Checks that a tile splits none of: dimensions that the op reduces, except the keys of online_step; the value columns
+/// of an op that also writes row statistics, which each tile would write again; groups of heads; rows that attn.pack
+/// pads; packed sequences. The error says which.
 mlir::LogicalResult checkTile(mlir::Operation *op, llvm::ArrayRef<mlir::OpFoldResult> offsets,
                               llvm::ArrayRef<mlir::OpFoldResult> sizes);
 

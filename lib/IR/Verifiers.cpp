@@ -1,7 +1,7 @@
 //===- Verifiers.cpp - the numbered constraints of the attn ops -----------===//
 //
-// Each check names its constraint (C1 …) as the op's documentation does. What
-// is expected, what was found, and what to write stand in the message.
+// Each check names its constraint (C1 …) as the op's documentation does. The
+// message says what was expected, what was found, and what to write.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap,
   double value = softcap->convertToDouble();
   if (!std::isfinite(value) || value <= 0)
     return op->emitOpError("C6: expected ") << name << " to be finite and greater than 0, found " << value;
-  // Scores are multiplied by a reciprocal of it, which has to be finite as well.
+  // Scores are multiplied by its reciprocal, which must be finite, too.
   bool isNormal = accumulationType.isF32() ? std::isnormal(static_cast<float>(value)) : std::isnormal(value);
   if (!isNormal)
     return op->emitOpError("C6: expected ")
@@ -52,7 +52,7 @@ ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
 // Constraints shared by several ops
 //===----------------------------------------------------------------------===//
 
-/// C4: the operand is floating point; where `expected` is given, of that type.
+/// C4: the operand is floating point; of type `expected` if given.
 LogicalResult verifyFloat(Operation *op, Value operand, StringRef name, Type expected = {}, StringRef reason = "") {
   Type type = getElementTypeOrSelf(operand.getType());
   if (!isa<FloatType>(type))
@@ -87,7 +87,7 @@ LogicalResult verifyKeyRanges(Operation *op, Region &region) {
                             "four numbers of keys: visited lower and upper, full lower and upper");
 }
 
-/// C4, C2 of a sink: one float a query head.
+/// C4, C2 of a sink: one float per query head.
 LogicalResult verifySink(Operation *op, Value sink) {
   if (!sink)
     return success();
@@ -101,7 +101,7 @@ LogicalResult verifySink(Operation *op, Value sink) {
   return op->emitOpError("C2: expected sink to have ") << heads << " elements, one a query head, found " << found;
 }
 
-/// C10 of what rows start with: the score of a sink, in whose place attn-analyze-mask writes it.
+/// C10 of the start of rows: the score of a sink, which attn-analyze-mask replaces by this region.
 LogicalResult verifyStart(SdpaOp op) {
   if (op.getSink() && !op.getStart().empty())
     return op.emitOpError("C10: expected one of sink and start, which attn-analyze-mask makes of a sink, found both");
@@ -118,7 +118,7 @@ LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed)
            << (p ? "dropout_p" : "dropout") << " alone";
   if (!p)
     return success();
-  // Positions have one batch index (attn.index).
+  // attn.index has one batch index.
   if (getNumBatchDims(op) > 2)
     return op->emitOpError("C16: expected at most two batch dimensions, batch and head, with dropout, found ")
            << getNumBatchDims(op) << "; collapse the leading ones into one with tensor.collapse_shape";
@@ -128,7 +128,7 @@ LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed)
   return op->emitOpError("C16: expected dropout_p in [0, 1], found ") << value;
 }
 
-/// C2 of additive scoring: one weight a column of Q and K.
+/// C2 of additive scoring: one weight per column of Q and K.
 LogicalResult verifyScoreWeight(Operation *op, Value weight) {
   if (!weight)
     return success();
@@ -142,7 +142,7 @@ LogicalResult verifyScoreWeight(Operation *op, Value weight) {
          << size << " elements, one a column of query and key, found " << weight.getType();
 }
 
-/// C4 of K and V: the type of Q, or a narrower one that is widened as it is read.
+/// C4 of K and V: the type of Q, or a narrower one that is widened when loaded.
 LogicalResult verifyKeysAndValues(Operation *op, Type query, Type key, Type value) {
   if (key != value)
     return op->emitOpError("C4: expected key and value to have one element type, found ") << key << " and " << value;
@@ -152,14 +152,14 @@ LogicalResult verifyKeysAndValues(Operation *op, Type query, Type key, Type valu
          << query << ", that of query, f16 or bf16 beside f32, or i8, f8E4M3FN or f8E5M2 with kv_scale, found " << key;
 }
 
-/// What score_mod and weight_mod calculate in: the type of the accumulation, or, where there is one, of the state.
+/// The type that score_mod and weight_mod compute in: that of the accumulation, or, if present, of the state.
 Type getModType(Region &region, Type query, Value accumulator) {
   Type state = accumulator ? getElementTypeOrSelf(accumulator.getType()) : Type();
   bool isOfState = !region.empty() && region.getNumArguments() == 1 && region.getArgument(0).getType() == state;
   return isOfState ? state : getAccumulationType(query);
 }
 
-/// What sdpa and online_step share.
+/// The checks that sdpa and online_step share.
 template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulator) {
   Type type = getElementTypeOrSelf(op.getQuery().getType());
   if (failed(verifyFloat(op, op.getQuery(), "query")) ||
@@ -297,7 +297,7 @@ template <typename OpTy> static LogicalResult verifyRowResults(OpTy op, Type typ
   return success();
 }
 
-/// C28: the outputs say what state they hold.
+/// C28: the outputs determine the state that they hold.
 template <typename OpTy> static LogicalResult verifyAccumulate(OpTy op, Type type) {
   if (!op.getAccumulate())
     return success();
@@ -325,7 +325,7 @@ LogicalResult SdpaOp::verify() {
     return failure();
   if (!getScale() && !getScaleValue() && getStaticSize(*this, DimKind::HeadSize) == 0)
     return emitOpError("C9: expected a scale where the head size is 0, as 1/sqrt(0) is infinite, found none");
-  // A partial result, which attn.merge or the caller adds to others, is rounded once, behind the sum.
+  // A partial result, which attn.merge or the caller adds to others, is rounded once, after the sum.
   Type type = getElementTypeOrSelf(getQuery().getType()), accumulation = getAccumulationType(type);
   Type output = getElementTypeOrSelf(getOutput().getType());
   if (output != type && output != accumulation)
@@ -348,7 +348,7 @@ LogicalResult InitStateOp::verify() {
   return verifyState(*this, getAcc(), getRowMax(), getRowSum());
 }
 
-/// C22: further segments are as the first one, and their keys may come in any order.
+/// C22: further segments have the type of the first, and the keys may be visited in any order.
 static LogicalResult verifySegments(OnlineStepOp op) {
   if (op.getMoreKeys().size() != op.getMoreValues().size())
     return op.emitOpError("C22: expected as many segments of values as of keys (")

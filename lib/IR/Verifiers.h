@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// C10: an empty region, or one block of pure scalar ops with these arguments that ends by yielding these types. A null
-/// type stands for any float. `meaning` completes "expected … to yield".
+/// C10: an empty region, or one block of pure scalar ops with these arguments that yields these types. A null type
+/// stands for any float. `meaning` completes "expected … to yield".
 mlir::LogicalResult verifyScalarRegion(mlir::Operation *op, mlir::Region &region, llvm::StringRef name,
                                        llvm::ArrayRef<mlir::Type> arguments, llvm::ArrayRef<mlir::Type> results,
                                        llvm::StringRef meaning);
@@ -27,7 +27,7 @@ mlir::LogicalResult verifySoftcap(mlir::Operation *op, std::optional<llvm::APFlo
 mlir::LogicalResult verifyScale(mlir::Operation *op, mlir::Value value, std::optional<llvm::APFloat> scale,
                                 mlir::Type accumulationType);
 
-/// C8: of booleans, true = attend; bytes in a packed tile.
+/// C8: booleans, true = attend; bytes in a packed tile.
 mlir::LogicalResult verifyMask(mlir::Operation *op, mlir::Value mask);
 /// C5, C12, C13, C14: mask sugar.
 mlir::LogicalResult verifySpelledOutMask(MaskOp op);
@@ -37,7 +37,7 @@ mlir::LogicalResult verifySpelledOutMask(MultiHeadOp op);
 /// C13, C15: packed sequences.
 mlir::LogicalResult verifyPacked(SdpaOp op);
 mlir::LogicalResult verifyPacked(SdpaBackwardOp op);
-/// C13: integers (may be null), `excess` more than there are batch indices.
+/// C13: integers (may be null), `excess` more than batch indices.
 mlir::LogicalResult verifyPerBatch(mlir::Operation *op, mlir::Value operand, llvm::StringRef name, int64_t excess = 0);
 
 /// C21: scales of quantised keys and values (KvScale.cpp).

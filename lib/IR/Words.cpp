@@ -1,7 +1,7 @@
 //===- Words.cpp - Words.def on ops ---------------------------------------===//
 //
-// That each row has its attribute or operand, and what follows from the rows
-// for an op: its operands by word, and its words as notes on a function.
+// Checks that each row of Words.def has its attribute or operand, and derives
+// from the rows an op's operands by word, and its words as notes on a function.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ using namespace attn;
   static_assert(has_operand_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the operand " #NAME);
 #include "attn/Support/Words.def"
 
-// What removes keys, removes them in each op that has a predicate.
+// A mask word exists on every op that has a predicate.
 #define ATTN_MASK_ATTRIBUTE(NAME, ...)                                                                                 \
   static_assert(has_attribute_##NAME<MaskOp>, "Words.def: expected attn.mask to have the attribute " #NAME);
 #define ATTN_MASK_OPERAND(NAME, ...)                                                                                   \
@@ -41,7 +41,7 @@ using namespace attn;
                 "Words.def: expected attn.sdpa_backward to have the operand " #NAME);
 #include "attn/Support/Words.def"
 
-// Every lowering and the reference read what changes the scores of a step from ScoreFunctions.
+// Every lowering and the reference read the words that change scores of a step from ScoreFunctions.
 #define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
   template <typename Functions>                                                                                        \
   concept has_field_##NAME = requires(Functions functions) { functions.NAME; };                                        \
@@ -150,7 +150,7 @@ DictionaryAttr attn::noteWords(Operation *op) {
   return notes.getDictionary(op->getContext());
 }
 
-/// The attribute of the dialect that a text is; null where it is none.
+/// Parses the text of an attribute of the dialect; null if it is none.
 static Attribute parseNote(StringAttr text) {
   ScopedDiagnosticHandler silence(text.getContext(), [](Diagnostic &) { return success(); });
   return parseAttribute(text.getValue(), text.getContext());
@@ -167,7 +167,7 @@ std::optional<WordValue> attn::readWord(NamedAttribute note) {
     value = parseNote(text);
   switch (word->form) {
   case WordForm::Aligned:
-    if (isa_and_nonnull<UnitAttr>(value)) // of a square, where the corners are one
+    if (isa_and_nonnull<UnitAttr>(value)) // for square masks, whose corners coincide
       return Alignment::TopLeft;
     if (auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(value))
       return parseWordValue(*word, stringifyCausalAlignment(alignment.getValue()));
