@@ -35,9 +35,9 @@ namespace attn {
 
 // Attributes that the compiler puts on the function of a kernel (KernelAttrs.cpp has their forms): its arguments in the
 // order of the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash,
-// mixed or reference); the conventions of its sdpa, which later phases can no longer see in the op; and that it
-// launches GPU kernels, so that it takes workspace, its bytes and the stream last, and returns a code. Attributes of
-// the user on an argument or result: its C name; and on an argument, that its rows have run-time strides.
+// mixed or reference); the conventions of its sdpa, which later phases no longer see in the op; and that it launches
+// GPU kernels, so that it takes workspace, its size in bytes and the stream last, and returns a code. The user's
+// attributes: the C name of an argument or result; and for an argument, that its rows have run-time strides.
 constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
 constexpr llvm::StringLiteral kSizesAttr = "attn.sizes";
 constexpr llvm::StringLiteral kPathAttr = "attn.path";

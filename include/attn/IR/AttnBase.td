@@ -58,7 +58,7 @@ def Attn_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// For an op that is not there: an error that names the one that is meant.
+    /// The error for an unknown op, which suggests the nearest name.
     std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef opName) const override;
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

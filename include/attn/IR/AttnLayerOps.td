@@ -1,8 +1,8 @@
 //===- AttnLayerOps.td - caches, pages and whole layers -----*- tablegen -*-===//
 //
-// What stands around attention: views of paged caches, writing to caches, and
-// multi-head attention with its projections. Each is sugar for simpler ops but
-// gather_pages, which the tiler reads through.
+// The surroundings of attention: views of paged caches, writing to caches, and
+// multi-head attention with its projections. Each is sugar for simpler ops,
+// except gather_pages, which the tiler reads through.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,10 +50,10 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
                        Attn_PageLayoutAttr:$page_layout, OptionalAttr<I64Attr>:$rows_per_page);
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-    ::attn::CacheDims getCacheDims(); ///< not where the cache has a number a page
+    ::attn::CacheDims getCacheDims(); ///< not for a cache of one value per page
     int64_t getPageSize(); ///< in rows
-    /// Where the cache holds output[batch, head, key], or its first column: (page, row, head) in the cache's order. The
-    /// page is read from the table at the builder's place.
+    /// The position in the cache of output[batch, head, key], or of its first column: (page, row, head) in the cache's
+    /// order. The page is read from the table at the builder's position.
     ::llvm::SmallVector<::mlir::Value, 4> getCachePosition(::mlir::OpBuilder &builder, ::mlir::Location loc,
                                                            ::mlir::Value batch, ::mlir::Value head, ::mlir::Value key);
   }];

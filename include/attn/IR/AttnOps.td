@@ -1,7 +1,7 @@
 //===- AttnOps.td - operations of the attn dialect ----------*- tablegen -*-===//
 //
-// The textbook chain and the fused op; tiles of it and what stands around it are
-// in files of their own. Constraint numbers (C1 …) stand in the verifiers'
+// The textbook chain and the fused op; tiles and the ops around attention have
+// files of their own. Constraint numbers (C1 …) appear in the verifiers'
 // messages and in the tests that prove them.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -365,7 +365,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$start);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  // What every sdpa has; `lse` may be null. The rest is set on the op.
+  // The operands of every sdpa; `lse` may be null. The rest is set on the op.
   let builders = [OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
                              "::mlir::Value":$output, "::mlir::Value":$lse, "::mlir::ArrayRef<::mlir::AffineMap>":$maps)>];
   let assemblyFormat = [{

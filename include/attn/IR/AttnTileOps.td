@@ -109,7 +109,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
         (`weight_mod` $weight_mod^)? (`->` type($results)^)?
   }];
   let extraClassDeclaration = structuredDeclaration # [{
-    /// All segments of K and of V: the first one, and the further ones.
+    /// All segments of K and of V: the first and the further ones.
     ::llvm::SmallVector<::mlir::Value> getKeySegments();
     ::llvm::SmallVector<::mlir::Value> getValueSegments();
   }];
@@ -279,7 +279,7 @@ def Attn_PrefetchOp : Attn_Op<"prefetch"> {
   let hasVerifier = 1;
 }
 
-// Its region reads memory once what it captures is a buffer.
+// Once its captures are buffers, the region reads memory.
 def Attn_ClassifyTileOp : Attn_Op<"classify_tile", [RecursiveMemoryEffects, RecursivelySpeculatable]> {
   let summary = "whether a tile of the score matrix keeps no key (0), some (1) or all (2)";
   let description = [{

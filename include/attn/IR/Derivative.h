@@ -1,7 +1,7 @@
 //===- Derivative.h - gradients of the regions of scores --------*- C++ -*-===//
 //
-// A backward pass asks of a region of scores, score_mod, what it passes back:
-// the gradient of its argument, and of the tensors that it reads.
+// The gradients of a region of scores, score_mod, for a backward pass: of its
+// argument, and of the tensors that it reads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,28 +26,28 @@ mlir::LogicalResult buildScoreGradient(mlir::OpBuilder &builder, mlir::Location 
                                        mlir::Region &grad, mlir::ValueRange captures, mlir::ValueRange destinations,
                                        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// The derivatives of `result`, which `ops` (scalar code, in their order) compute of `inputs`, times `cotangent`: one
-/// for each input, null where none comes back. The ops that compute them are built at the builder's position.
+/// The derivatives of `result`, which `ops` (scalar code, in order) compute from `inputs`, times `cotangent`: one per
+/// input, null if none flows back. Their ops are built at the builder's position.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 buildAdjoints(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
               mlir::Value result, mlir::Value cotangent, llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// An op of a forward pass, in the backward pass.
+/// An op of the forward pass, while its gradients are built.
 struct GradientFlow {
-  mlir::Operation *op;                       ///< computes again; its operands are values of the backward pass
-  llvm::SmallVector<mlir::Value> results;    ///< what it computes
-  llvm::SmallVector<mlir::Value> cotangents; ///< of these; null where nothing comes back
-  llvm::SmallVector<bool> wanted;            ///< operands whose gradients are asked for
-  llvm::SmallVector<mlir::Value> gradients;  ///< of the operands; what a rule fills in
+  mlir::Operation *op;                       ///< recomputed; its operands are values of the backward pass
+  llvm::SmallVector<mlir::Value> results;    ///< the recomputed results
+  llvm::SmallVector<mlir::Value> cotangents; ///< of the results; null if none flows back
+  llvm::SmallVector<bool> wanted;            ///< operands whose gradients are requested
+  llvm::SmallVector<mlir::Value> gradients;  ///< of the operands; a rule fills them in
 };
 
-/// The rules of the ops of the chain (ChainGradients.cpp): linalg in the type of the accumulation. An op or an operand
-/// that has none is an error.
+/// The gradient rules of the chain's ops (ChainGradients.cpp): linalg in the type of the accumulation. An op or operand
+/// without a rule is an error.
 mlir::LogicalResult buildChainGradients(mlir::OpBuilder &builder, GradientFlow &flow,
                                         llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// The derivative of tanh at x, 4 e / (1 + e)^2 with e = exp(-2 |x|): 1 - tanh(x)^2 without the difference, which where
-/// tanh rounds to 1 is 0.
+/// The derivative of tanh at x, 4 e / (1 + e)^2 with e = exp(-2 |x|): unlike 1 - tanh(x)^2, it is not 0 where tanh
+/// rounds to 1.
 mlir::Value buildTanhSlope(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 
 } // namespace attn

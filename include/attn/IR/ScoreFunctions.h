@@ -1,8 +1,8 @@
 //===- ScoreFunctions.h - what happens to scores and weights ----*- C++ -*-===//
 //
-// The score functions of an op, and the one evaluator of them: its formulas and
-// their order are those of the reference, of vectors of lanes on a CPU and of the
-// threads of a GPU. A target says how it reads, and how it runs a region.
+// The score functions of an op, and their only evaluator: the reference, vectors
+// of lanes on a CPU and threads of a GPU share its formulas and their order. A
+// target implements loads and the evaluation of regions.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,30 +22,30 @@ struct ScoreOperand {
   bool operator==(const ScoreOperand &) const = default;
 };
 
-/// True where all that a region, which may be empty, does to a score is score functions: what is finite stays so.
+/// True if a region, which may be empty, consists of score functions, which keep finite scores finite.
 bool isFinite(mlir::Region &scoreMod);
 
-/// What an op does to its scores and weights, each part where it is there; regions are null where they are empty.
+/// The functions of an op on its scores and weights, where present; empty regions are null.
 struct ScoreFunctions {
-  unsigned numBatch = 0; ///< of the domain: query and key follow
+  unsigned numBatch = 0; ///< of the domain; query and key follow
   std::optional<double> scale;
   mlir::Value scaleValue;
   mlir::Region *scoreMod = nullptr;
   ScoreOperand bias, mask;
   mlir::Region *maskMod = nullptr, *weightMod = nullptr;
 
-  /// Those that `op` has, by the names of attn.online_step.
+  /// The score functions of `op`, by the names of attn.online_step.
   template <typename OpTy> static ScoreFunctions of(OpTy op);
 
-  /// True where a key may be removed, or have a score of -inf.
+  /// True if a key may be removed, or have a score of -inf.
   bool mayRemove() const { return bias.value || mask.value || maskMod || (scoreMod && !isFinite(*scoreMod)); }
-  /// True where scores are products times `scale`, and keys are only removed. By comparison of all fields, so that no
-  /// function can be forgotten here.
+  /// True if scores are products times `scale`, and keys are only removed. Compares all fields, so that no function can
+  /// be forgotten here.
   bool hasOnlyScaleAndMasks() const;
   bool operator==(const ScoreFunctions &) const = default;
 };
 
-/// A score or weight at its position, or a vector of them: what a target makes of the parts of score functions there.
+/// The position of a score or weight, or of a vector of them, and the operations on it, which a target overrides.
 /// Without overrides, elements are scalars of `type`, and functions are exact.
 class ScorePosition {
 public:
@@ -54,12 +54,12 @@ public:
 
   /// A bias in the type of scores; a mask as flags or bytes.
   virtual mlir::Value load(const ScoreOperand &operand) = 0;
-  /// What a region yields, in the type that it is written in.
+  /// The value that a region yields, in the region's type.
   virtual mlir::Value evaluate(mlir::Region &region, mlir::ValueRange arguments) = 0;
-  /// A number, or a float of the kernel, in the type of scores.
+  /// A constant in the type of scores.
   virtual mlir::Value getConstant(double value);
   virtual mlir::Value broadcast(mlir::Value scalar) { return convert(scalar, type); }
-  /// Floats as those of another type.
+  /// Converts floats to another type.
   virtual mlir::Value convert(mlir::Value x, mlir::Type to);
 
   mlir::OpBuilder &b;
@@ -67,12 +67,12 @@ public:
   mlir::Type type;
 };
 
-/// scale * s, then score_mod, bias, mask and mask_mod of it.
+/// scale * s, then score_mod, bias, mask and mask_mod.
 mlir::Value evaluateScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
 /// weight_mod(p), and 0 for a weight of 0.
 mlir::Value evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, mlir::Value weight);
 
-/// The two parts of evaluateScore, scale and score_mod, and bias and masks.
+/// The two parts of evaluateScore: scale and score_mod; bias and masks.
 mlir::Value scaleScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
 mlir::Value maskScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
 
@@ -81,7 +81,7 @@ constexpr double kSmallRatio = 0.5;
 mlir::Value buildSmallTanhRatio(mlir::Value square, llvm::function_ref<mlir::Value(double)> getConstant,
                                 llvm::function_ref<mlir::Value(mlir::Value, mlir::Value, mlir::Value)> multiplyAdd);
 
-/// The attributes of `op` that have a field of their name.
+/// The attributes of `op` that have a field of the same name.
 template <typename OpTy, typename Functions> void readWords(OpTy op, Functions &functions) {
 #define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
   if constexpr (requires { functions.NAME = op.getProperties().NAME.getValueAsDouble(); })                             \
@@ -94,7 +94,7 @@ template <typename OpTy> ScoreFunctions ScoreFunctions::of(OpTy op) {
   ScoreFunctions functions;
   functions.numBatch = getNumBatchDims(op);
   llvm::SmallVector<mlir::AffineMap> maps = getMaps(op);
-  // No operand without a map stands in front of them.
+  // All operands before these have maps.
   auto withMap = [&](mlir::MutableOperandRange range) {
     return range.empty() ? ScoreOperand() : ScoreOperand{range[0].get(), maps[range[0].getOperandNumber()]};
   };

@@ -85,7 +85,7 @@ llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 
 /// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads; 0 where no operand has heads.
 mlir::AffineMap getKvHeadMap(mlir::Operation *op);
-/// That G; 1 where each head has its own keys, or all share them.
+/// The G of this map; 1 if each head has its own keys, or all heads share them.
 int64_t getGroupSize(mlir::Operation *op);
 
 /// Pairs for dot products are two results of a map: `d floordiv 2` is the pair, `d mod 2` the element in it. Returns
