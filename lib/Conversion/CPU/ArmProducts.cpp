@@ -1,7 +1,7 @@
 //===- ArmProducts.cpp - products of 16 and 8 bits of 64-bit Arm ----------===//
 //
-// Inline assembly: bfdot is in no dialect, and a call of an intrinsic is an op of unknown effects. bfdot and bfmmla
-// round sums to odd, and take denormal numbers for 0, where the processor has no FEAT_EBF16.
+// Inline assembly: no dialect has bfdot, and a call of an intrinsic is an op of unknown effects. Without
+// FEAT_EBF16, bfdot and bfmmla round sums to odd and flush denormals to 0.
 //
 // Source: Arm Architecture Reference Manual for A-profile architecture, "BFDOT (vector)", "BFMMLA" and "SDOT (vector)".
 //

@@ -1,9 +1,8 @@
 //===- BF16Pairs.cpp - sums of products of pairs of bf16 ------------------===//
 //
-// vdpbf16ps, on 64-bit Arm bfdot, adds to a lane of f32 two products of bf16: twice the multiply-adds
-// of an instruction, where the processor does as many of them a second
-// (TargetInfo::bf16DotRate). Both operands hold pairs that lie together: those
-// of Q and K along the head, those of P and V along the keys.
+// vdpbf16ps, on 64-bit Arm bfdot, adds two products of bf16 to a lane of f32: twice the multiply-adds
+// per instruction, if the processor issues as many of them per second (TargetInfo::bf16DotRate). Both
+// operands hold adjacent pairs: those of Q and K along the head, those of P and V along the keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +15,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// What a part is of its element where no bits are left for it: by it, a product with infinity is no NaN.
+/// A part with no bits left is the element times this: 0 times infinity would be NaN.
 static constexpr double kTinyPart = 0x1p-40;
 
 /// An integer, or one in all lanes.
@@ -99,12 +98,12 @@ Values VectorBuilder::splitParts(Value value, int64_t parts) {
   };
   Value upperHalf = getConstant(*this, bits, ~0xffff), zero = constant(0), tiny = constant(kTinyPart);
   for (int64_t part = 0; part + 1 < parts; ++part) {
-    // Cut off, it has the sign of the value, and so has the rest.
+    // Truncation keeps the sign of the value, so the rest has it, too.
     Value upper = arith::AndIOp::create(b, loc, toBits(value), upperHalf);
     result.push_back(upper);
     Value rest = arith::SubFOp::create(b, loc, value, arith::BitcastOp::create(b, loc, type, upper));
-    // In the place of no rest, and of one that is NaN as the value is infinite or NaN: a number that adds nothing to
-    // others, an infinity or NaN.
+    // A rest of 0, or NaN of an infinite or NaN value, is replaced by a part that adds nothing to the others, by an
+    // infinity or by NaN.
     Value isSome = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, rest, zero);
     value = select(isSome, rest, arith::MulFOp::create(b, loc, value, tiny));
   }

@@ -1,8 +1,8 @@
 //===- BackwardProducts.cpp - the five products of a backward step --------===//
 //
-// All are one register kernel: rows of scalars, which are the tiles as they lie,
-// times vectors of a panel. A kernel stands here once for whole blocks of rows and
-// once for what is left of them; rows behind the last one are computed and unused.
+// All are one register kernel: rows of scalars, read from the tiles in place,
+// times vectors of a panel. A kernel is emitted once for whole blocks of rows and
+// once for the rest; rows past the last one are computed and unused.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// As many rows as keep the units busy, and few enough to waste little of.
+/// Enough rows to keep the units busy, and few enough to waste little.
 static constexpr int64_t kTailRows = 4;
 
 BackwardProducts::BackwardProducts(VectorBuilder &vb, BackwardStepOp step, Value numRows, Value keyCount)
@@ -57,7 +57,7 @@ Value BackwardProducts::getRows(Value panel) {
 }
 
 void BackwardProducts::allocate(int64_t numPanels) {
-  // P is a panel behind those of G: products of both have one form.
+  // P is a panel after those of G, so that products of both have one form.
   scores = vb.stackBuffer({numPanels + 1, getPaddedRows(schedule.getQueryTile()), panelKeys});
   weights = weightFactors = getRows(vb.index(numPanels));
   queryFactors = scores;
@@ -159,7 +159,7 @@ void BackwardProducts::emitRowProduct(const Panel &panel, Value rows, Value colu
     Value last = vb.subtract(numRows, vb.index(1));
     forEachRows(panel.lower, panel.upper, [&](Value first, int64_t count, bool isWhole) {
       Values at;
-      for (int64_t row = 0; row < count; ++row) // there is nothing to read behind the last one
+      for (int64_t row = 0; row < count; ++row) // rows past the last one must not be read
         at.push_back(isWhole ? vb.add(first, row) : vb.minimum(vb.add(first, row), last));
       Values sums = multiply(
           count, vectors, vb.index(size / depth), getZeros(count * vectors),
@@ -214,7 +214,7 @@ Value BackwardProducts::isEmptyRow(Value lse) {
 
 void BackwardProducts::emitQueryProduct(const PanelBounds &panels, int64_t columns) {
   Value sums = step.getDquery();
-  // Panels of columns outside: they stay in the first-level cache.
+  // The outer loop is over panels of columns: they stay in the L1 cache.
   auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, int64_t width) {
     int64_t count = llvm::divideCeil(width, vb.lanes);
     auto addPanel = [&](Value panel, ValueRange init) -> Values {

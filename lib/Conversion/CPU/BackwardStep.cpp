@@ -2,13 +2,12 @@
 //
 // Keys are lanes. For each panel of keys, of whole vectors:
 //   S = Q K^T, dW = dO V^T
-//   P = 2^((score(S) - lse) log2 e), G = scale score_grad(P (weight_mod(dW) - delta)) in their place
+//   P = 2^((score(S) - lse) log2 e), G = scale score_grad(P (weight_mod(dW) - delta)) in place
 //   dV^T += dO^T weight_mod(P), dK^T += Q^T G
-// and then dQ += G K. All five products are one register kernel: rows of scalars,
-// which are the tiles as they lie, times vectors of a panel, or blocks of AMX tiles (BackwardProducts.h).
-// G of all panels is kept, P of one. A partial tile bounds its panels by
-// query_ranges. A gradient that the step does not have takes no product: without those of Q and K, the scores and
-// captured tensors, dW and G fall away, too.
+// and then dQ += G K. All five products are one register kernel: rows of scalars, read from the tiles in place,
+// times vectors of a panel, or blocks of AMX tiles (BackwardProducts.h). G of all panels is kept, P of one. In a
+// partial tile, query_ranges bounds the panels. A gradient that the step lacks takes no product: without those of
+// Q, K, the scores and captured tensors, dW and G are not computed either.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -29,7 +29,7 @@ int64_t BackwardTiles::getPaddedRows(int64_t rows) const { return llvm::alignTo(
 
 void BackwardTiles::storeRows(const Panel &panel, GetRow getRow) {
   BackwardPairs::storeRows(panel, getRow);
-  // What a block of tiles reads behind the last pair.
+  // Clears the rows that a block of tiles reads past the last pair.
   Value pairs = vb.divide(vb.add(panel.upper, 1), 2), block = vb.index(kBlockRows / 2);
   Value end = arith::MulIOp::create(vb.b, vb.loc, arith::CeilDivUIOp::create(vb.b, vb.loc, pairs, block), block);
   vb.loop(pairs, end, 1, {}, [&](Value pair, ValueRange) {
@@ -73,7 +73,7 @@ void BackwardTiles::emitKeyProduct(const Panel &panel, Value rows, Value factors
     TileBlock block{{rows, column, vb.index(0)}, {factors, vb.index(0), vb.multiply(lane, 2)}, target, isAdded};
     storeTiles(vb, block, emitRounds(vb, block, panel.lower, panel.upper, startTiles(vb, block)));
   };
-  // Keys beyond the last one have no sums.
+  // Keys past the last one have no sums.
   auto addFromScratch = [&](Value column, Value lane) {
     emitBlock(column, lane, {scratch, vb.index(0), vb.index(0)}, /*isAdded=*/false);
     vb.loop(kBlockRows, 1, {}, [&](Value row, ValueRange) {

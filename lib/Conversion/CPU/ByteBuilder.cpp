@@ -12,9 +12,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// A largest |x| below counts as this, so that its inverse is finite.
+/// A smaller maximum of |x| is raised to this, so that its inverse is finite.
 static constexpr double kMinLargest = 1e-30;
-/// Added to |X|, a f32 leaves X in its lowest bits, rounded to the nearest.
+/// Added to |X|, it leaves X in the lowest bits of the f32, rounded to nearest.
 static constexpr double kRounder = 1.5 * (1 << 23);
 static constexpr int64_t kRounderBits = 0x4B400000;
 

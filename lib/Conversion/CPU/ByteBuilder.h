@@ -11,7 +11,7 @@
 
 namespace attn::cpu {
 
-/// Vectors of integers: as many lanes as `vb` has of 32 bits, or four times as many bytes. Numbers become integers X of
+/// Vectors of integers: as many lanes of 32 bits as `vb` has, or four times as many bytes. Floats become integers X of
 /// 16 bits with two signed digits, x = scale X, X = 256 high + low.
 class ByteBuilder {
 public:
@@ -28,15 +28,15 @@ public:
   mlir::Value shiftLeft(mlir::Value x, int64_t count);
   /// acc + the four products of each lane.
   mlir::Value dot(mlir::Value acc, mlir::Value bytes, mlir::Value signedBytes);
-  /// Signed bytes as the first factor of a dot takes them: as unsigned ones that are greater by 128, or as they are
+  /// Signed bytes as the first factor of a dot: as unsigned bytes that are greater by 128, or unchanged
   /// (TargetInfo::hasSignedByteDot).
   mlir::Value flipTopBits(mlir::Value bytes);
 
-  /// The larger of `largest` and |x|, as bits: those of floats of one sign are in their order, and NaN is the last.
+  /// max(largest, |x|) as bits: floats of one sign are ordered like their bits, with NaN the largest.
   mlir::Value maxAbs(mlir::Value largest, mlir::Value x);
-  /// Of those bits in each lane: the largest number of all, in every lane.
+  /// The maximum over all lanes of such bits, in every lane.
   mlir::Value getLargest(mlir::Value largest);
-  /// 1 / scale of numbers of which that is the largest.
+  /// 1 / scale of values with this maximum.
   mlir::Value getInverse(mlir::Value largest);
   /// The next lower power of two.
   mlir::Value roundToPower(mlir::Value x);
@@ -49,12 +49,12 @@ public:
   };
   Integers round(mlir::Value x, mlir::Value inverse);
 
-  /// `rows` are bytes of four keys. Lane i of each result has those of one column, by flipTopBits: the first four
-  /// columns of the lower or upper half of each part of 16, and the other four.
+  /// `rows` are bytes of four keys. Lane i of each result holds those of one column, after flipTopBits: the first four
+  /// columns of the lower or upper half of each 16, and the other four.
   std::array<mlir::Value, 2> gatherKeys(mlir::ArrayRef<mlir::Value> rows, int64_t half);
 
 private:
-  /// `even` and `odd` element by element in turn, in each part of 128 bits: those of the lower or upper half of them.
+  /// Interleaves elements of `even` and `odd` in each 128 bits: those of their lower or upper halves.
   mlir::Value interleave(mlir::Value even, mlir::Value odd, int64_t elementBytes, int64_t half);
 
   VectorBuilder &vb;

@@ -16,9 +16,9 @@
 // Q of f32.
 //
 // Errors of weights: at most 2^-16 of the tile's largest. That is much for weights far
-// below it. If these are most of what the largest one leaves, a second round multiplies
-// what rounding has left of all weights, as integers again. This happens behind an
-// attention sink, whose value is nearly 0.
+// below it. If they make up most of the rest, a second round multiplies the rounding
+// errors of all weights, as integers again. This happens after an attention sink, whose
+// value is nearly 0.
 //
 // A NaN makes its row's scale NaN, and with it all sums of the row.
 //
@@ -35,15 +35,15 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// For each key, rounding adds on average a quarter of 1 / 32639 of a tile's largest weight. This shall be at most
-/// 2^-10 of the sum of all other weights, as the value of the largest may be 0: that of an attention sink nearly is.
+/// For each key, rounding adds on average a quarter of 1 / 32639 of a tile's largest weight. This must be at most 2^-10
+/// of the sum of all other weights, as the value of the largest may be 0: that of an attention sink nearly is.
 static constexpr double kPeakRatio = 1024.0 / 4 / ByteBuilder::kMaxInteger;
 static constexpr int64_t kBytes = ByteBuilder::kBytes, kDigits = ByteBuilder::kDigits;
 
 /// The sum of integers, and the scale in lane 0.
 static void storeScale(VectorBuilder &vb, const ByteOperand &operand, ArrayRef<Value> row, Value scale, Value sum) {
   ByteBuilder bytes(vb);
-  // What flipTopBits adds to each product, if it adds anything.
+  // The sum of what flipTopBits adds to the products, if anything.
   sum = vb.target.hasSignedByteDot
             ? bytes.splat(bytes.wordType, 0)
             : bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
@@ -128,7 +128,7 @@ static Value loadWeights(const DecodeTile &t, Value row, Value key, Value mask) 
   return mask ? vb.select(mask, weight, vb.splat(0)) : weight;
 }
 
-/// In every lane.
+/// The largest weight of a row, in every lane.
 static Value findLargestWeight(const DecodeTile &t, Value row) {
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
@@ -171,7 +171,7 @@ Value ByteDecodeProducts::finishWeights(const DecodeTile &t, Value row, Value pe
   return t.vb.max(emitWeightDigits(t, row), peak);
 }
 
-/// p becomes what its digits have not represented.
+/// p becomes the rounding error of its digits.
 static void emitResiduals(const DecodeTile &t, Value row) {
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
@@ -217,7 +217,7 @@ Value ByteDecodeProducts::multiplyBlock(const DecodeTile &t, Value first, int64_
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
   int64_t block = keys.size(), whole = getHeadSize(t) / bytes.width * bytes.width;
-  // A line of the cache, where vectors are parts of it.
+  // A step is a cache line if vectors are parts of one.
   int64_t atOnce = getVectorsAtOnce(vb, whole / bytes.width, bytes.width), step = atOnce * bytes.width;
   int64_t rounds = llvm::divideCeil(getHeadSize(t), step);
   auto prefetchRound = [&](int64_t digit, Value column) {
@@ -279,7 +279,7 @@ static void addToOutput(const DecodeTile &t, ValueRange sums, Value first, int64
       for (int64_t v = 0; v < 2; ++v)
         parts[v] = arith::SIToFPOp::create(vb.b, vb.loc, vb.vectorType,
                                            bytes.add(bytes.shiftLeft(high[2 * number + v], 8), low[2 * number + v]));
-      // Each part of 16 columns has eight of them here: four lanes of either vector.
+      // Each 16 columns have eight here: four lanes of either vector.
       for (int64_t from = 0; kBytes * from < columns; from += kBytes) {
         SmallVector<int64_t> order;
         for (int64_t lane : {from, vb.lanes + from})
@@ -318,7 +318,7 @@ static void emitByteColumns(const DecodeTile &t, Value first, int64_t count, Val
     Value row = vb.multiply(vb.divide(part, rounds), numRows);
     prefetch(t, Contraction::Values, row, kBytes, first, vb.remainder(part, rounds), rounds);
   };
-  // Weights beyond the last key are 0, so the last key may be read in their place.
+  // Weights past the last key are 0, so the last key may be read in place of keys past it.
   Values sums = vb.loop(vb.index(0), getKeyCount(t), kBytes, init, [&](Value key, ValueRange carried) {
     prefetchNextKeys(key);
     Value row = vb.divide(key, getNumSegments(t));

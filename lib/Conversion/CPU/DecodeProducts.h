@@ -17,7 +17,7 @@ namespace attn::cpu {
 class DecodeProducts {
 public:
   virtual ~DecodeProducts() = default;
-  /// The weights, which are the scores where their types are the same, and what else the products read.
+  /// Allocates the weights, if their type is not that of the scores, and other operands of the products.
   virtual void allocate(DecodeTile &t, OnlineStepOp step) const {}
   /// Keys of a block of products with the weights.
   virtual int64_t getOutputBlock(const DecodeTile &t) const;
@@ -25,13 +25,13 @@ public:
   virtual void emitScores(const DecodeTile &t) const;
   /// Loads a vector of the scores of a row, from a key on.
   virtual std::function<mlir::Value(mlir::Value key)> getScoresOfRow(const DecodeTile &t, mlir::Value row) const;
-  /// Behind the weights of a row. `peak` is carried from row to row to `emitOutput`.
+  /// Called after the weights of a row. `peak` is carried from row to row to `emitOutput`.
   virtual mlir::Value finishWeights(const DecodeTile &t, mlir::Value row, mlir::Value peak) const { return peak; }
   /// acc[r][:] += sum_j p[r][j] v_j of all rows (DecodeOutput.cpp).
   virtual void emitOutput(const DecodeTile &t, mlir::Value peak) const;
 
 protected:
-  /// Of so many columns of a row, those that are multiplied in pairs.
+  /// The number of the first columns of a row that are multiplied in pairs.
   virtual int64_t getPairedColumns(const DecodeTile &t, int64_t columns) const { return 0; }
   /// Products of `count` rows from `first` on and some keys, those from `row` on of all segments: (row, key) after
   /// (row, key) in one vector.
@@ -42,7 +42,7 @@ private:
   void emitOutputOf(const DecodeTile &t, mlir::Value first, int64_t count, mlir::Value row, int64_t block) const;
 };
 
-/// Pairs of bf16: Q's and K's along the head, those of the weights and V along the keys.
+/// Pairs of bf16: of Q and K along the head, of the weights and V along the keys.
 class PairDecodeProducts final : public DecodeProducts {
 public:
   void allocate(DecodeTile &t, OnlineStepOp step) const override;
@@ -59,7 +59,7 @@ class ByteDecodeProducts final : public DecodeProducts {
 public:
   void allocate(DecodeTile &t, OnlineStepOp step) const override;
   std::function<mlir::Value(mlir::Value key)> getScoresOfRow(const DecodeTile &t, mlir::Value row) const override;
-  /// The peak is greater than 0 if one weight of a row is so large that what rounding has left needs another round.
+  /// The peak is greater than 0 if one weight of a row is so large that the rounding errors need another round.
   mlir::Value finishWeights(const DecodeTile &t, mlir::Value row, mlir::Value peak) const override;
   void emitOutput(const DecodeTile &t, mlir::Value peak) const override;
 

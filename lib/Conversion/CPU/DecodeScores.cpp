@@ -30,7 +30,7 @@ Value DecodeProducts::multiplyBlock(const DecodeTile &t, Value first, int64_t co
     }
     return next;
   };
-  // With so many rows, Q is read again for each block of keys.
+  // With this many rows, Q is loaded again for each block of keys.
   auto limitUnrolling = [&](const Values &results, int64_t vectors) {
     if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && count * vectors > freeRegisters)
       attn::keepRolled(loop);

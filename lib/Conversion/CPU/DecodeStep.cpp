@@ -29,12 +29,12 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Bits of vectors that are much narrower than a line of the cache, and how many of them a step takes at most.
+/// Vectors of at most this many bits are much narrower than a cache line; and how many of them a step takes at most.
 static constexpr unsigned kNarrowBits = 128;
 static constexpr int64_t kMaxVectorsAtOnce = 4;
 
-/// Blocks of narrow vectors have so many times the keys that a sum over their few lanes takes: each one loads and
-/// stores all of acc.
+/// The factor of keys in blocks of narrow vectors, over those that a sum over their few lanes takes: each block loads
+/// and stores all of acc.
 static constexpr int64_t kNarrowOutputBlocks = 2;
 
 static bool hasManyNarrowVectors(const TargetInfo &target) {
@@ -194,7 +194,7 @@ int64_t attn::cpu::getVectorsAtOnce(VectorBuilder &vb, int64_t count, int64_t by
   return std::gcd(count, std::clamp<int64_t>(vb.target.lineBytes / bytes, 1, kMaxVectorsAtOnce));
 }
 
-/// True if rows of K or V lie one behind the other.
+/// True if the rows of K or V are contiguous.
 static bool isDense(const Operand &rows) {
   auto type = cast<MemRefType>(rows.memref.getType());
   SmallVector<int64_t> strides;
@@ -222,7 +222,7 @@ void attn::cpu::prefetch(const DecodeTile &t, Contraction product, Value row, in
       part = vb.add(vb.multiply(vb.divide(row, blockRows), parts), part);
       parts *= llvm::divideCeil(t.maxKeys, blockRows);
     }
-    // Rows that lie apart compete for few sets of the first-level cache.
+    // Strided rows compete for few sets of the L1 cache.
     tile.locality = isDense(tile.operand) && !vb.target.prefetchesIntoL2 ? 3 : 2;
     emitPrefetchPart(vb, tile, part, parts);
   }

@@ -41,7 +41,7 @@ struct DecodeTile {
   const int64_t maxKeys; ///< of a segment
   Operand query;
   DecodeState state;
-  llvm::SmallVector<Operand> keys, values; ///< one of each segment
+  llvm::SmallVector<Operand> keys, values; ///< one per segment
   mlir::OpFoldResult numKeys;              ///< of all segments
   mlir::Value scores, weights;             ///< (row, key), on the stack; the same where their types are
   ByteOperand queryBytes, weightBytes;     ///< for products of integers
@@ -60,7 +60,7 @@ mlir::Value getKeyCount(const DecodeTile &t);
 int64_t getKeyBlock(const DecodeTile &t);
 
 // Keys and rows.
-/// Of the `k`-th key after the `row`-th ones of all segments: its row, and its segment.
+/// The row in its segment, and the segment, of the `k`-th key from `row` on.
 inline mlir::Value getKey(const DecodeTile &t, mlir::Value row, int64_t k) {
   return t.vb.add(row, k / getNumSegments(t));
 }
@@ -68,8 +68,7 @@ inline const Operand &getSegment(llvm::ArrayRef<Operand> segments, int64_t k) { 
 inline int64_t getElementBytes(const Operand &operand) {
   return mlir::getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth() / 8;
 }
-/// The last key of a tile that is no whole number of blocks; null for other tiles. It is read in place of keys beyond
-/// it.
+/// The last key of a tile that is not a whole number of blocks, read in place of keys past it; null for other tiles.
 mlir::Value getLastKey(const DecodeTile &t, int64_t block);
 mlir::Value limitKey(VectorBuilder &vb, mlir::Value key, mlir::Value lastKey);
 /// The rows of each segment, and the position of the score of the `segment`-th key of a row.
@@ -92,14 +91,15 @@ mlir::Value loadColumns(VectorBuilder &vb, const Operand &operand, unsigned dim,
                         mlir::Value mask);
 /// The same of twice as many columns, as pairs of bf16.
 mlir::Value loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, mlir::ArrayRef<mlir::Value> position);
-/// Vectors of columns of a step over `count` of them, `bytes` each in memory, a divisor of `count`: a line of the cache
-/// where vectors are much narrower and registers many, so that one prefetch and one load of each weight serve them.
+/// The number of vectors in a step over `count` vectors of columns, `bytes` each in memory: a divisor of `count`. A
+/// cache line if vectors are much narrower and registers many, so that one prefetch and one load of each weight serve
+/// them all.
 int64_t getVectorsAtOnce(VectorBuilder &vb, int64_t count, int64_t bytes);
-/// Emits prefetches beside `product` of a block of keys, those from `row` on of all segments, in each of `rounds`
-/// rounds over the columns: a part of the same rows of what is prefetched. Each row block emits its share.
+/// Emits prefetches beside `product` of the block of keys from `row` on of all segments, in each of `rounds` rounds
+/// over the columns: a part of the same rows of the prefetched tile. Each row block emits its share.
 void prefetch(const DecodeTile &t, Contraction product, mlir::Value row, int64_t block, mlir::Value firstTileRow,
               mlir::Value round, int64_t rounds);
-/// True if a lane of `x` is greater than that of `y`.
+/// True if any lane of `x` is greater than that of `y`.
 mlir::Value isAnyGreater(VectorBuilder &vb, mlir::Value x, mlir::Value y);
 
 // The parts of a step.

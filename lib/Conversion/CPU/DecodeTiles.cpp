@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// The rows of a tile as a matrix; its leading dimensions lie one behind the other.
+/// The rows of a tile as a matrix; its leading dimensions are contiguous.
 static Value getRowMatrix(VectorBuilder &vb, Value memref) {
   int64_t rank = cast<MemRefType>(memref.getType()).getRank();
   if (rank == 2)
@@ -106,7 +106,7 @@ void AMXDecodeProducts::emitScores(const DecodeTile &t) const {
 
 void AMXDecodeProducts::emitOutput(const DecodeTile &t, Value) const {
   VectorBuilder &vb = t.vb;
-  // Behind the vectors of weights that the softmax has written.
+  // After the vectors of weights that the softmax has written.
   Value end = vb.multiply(vb.divide(vb.add(getKeyCount(t), vb.lanes - 1), vb.lanes), vb.lanes);
   t.rows.forEach({}, [&](Value row, ValueRange) {
     vb.loop(end, vb.index(getKeys(t)), vb.lanes, {}, [&](Value key, ValueRange) {

@@ -42,16 +42,16 @@
 using namespace mlir;
 using namespace attn::cpu;
 
-/// Of vscalefps, in MLIR's dialect.
+/// The lanes of vscalefps in MLIR's dialect.
 static constexpr unsigned kScaleLanes = 16;
-/// Its operand for the rounding of the process.
+/// The operand of vscalefps for the current rounding mode.
 static constexpr int64_t kCurrentRounding = 4;
-/// Of f32: bits of the mantissa, and the exponent below the smallest one.
+/// The mantissa bits of f32, and the exponent below the smallest one.
 static constexpr unsigned kMantissaBits = 23;
 static constexpr double kLowest = -127;
 /// Lanes of f32 in 128 bits of SVE, and the bits of i in its table of 2^(i / 64).
 static constexpr int64_t kPowerLanes = 4, kPowerBits = 6;
-/// Of x^2 in 2^x: ln(2)^2 / 2.
+/// The coefficient of x^2 in 2^x: ln(2)^2 / 2.
 static constexpr double kSecondPower = 0.240226507;
 
 /// Highest degree first; of the smallest largest relative error on [-1/2, 1/2] among those that are exactly 1 at 0: a
@@ -81,7 +81,7 @@ static SmallVector<double> getFloorCoefficients(bool isNarrow) {
   return {0.00186713145, 0.00901702512, 0.0557999201, 0.240164444, 0.693151295, 1.0};
 }
 
-/// The coefficients two by two, and a polynomial of x^2 of these: half as many addends are constants.
+/// Evaluates the coefficients in pairs, as a polynomial of x^2: half as many addends are constants.
 static Value evaluateByPairs(VectorBuilder &vb, ArrayRef<double> coefficients, Value x) {
   auto takePair = [&] {
     Value pair = vb.multiplyAdd(vb.splat(coefficients[0]), x, vb.splat(coefficients[1]));
@@ -107,8 +107,8 @@ static Value evaluatePolynomial(VectorBuilder &vb, ArrayRef<double> coefficients
   return polynomial;
 }
 
-/// x - floor(x), 0 for an infinity. Of the immediate, 1 is the direction, and 8 says that an inexact result is no
-/// exception.
+/// x - floor(x), 0 for an infinity. In the immediate, 1 is the rounding direction, and 8 suppresses the exception for
+/// inexact results.
 static Value emitFraction(VectorBuilder &vb, Value x) {
   return vb.assembly(vb.vectorType, x, "vreduceps $$9, $1, $0", "=v,v");
 }
@@ -119,7 +119,7 @@ static Value emitScaledExp2(VectorBuilder &vb, Value x, bool isNarrow) {
   auto constant = [&](Type type, int64_t value) -> Value {
     return arith::ConstantOp::create(vb.b, vb.loc, vb.b.getIntegerAttr(type, value));
   };
-  // As LLVM's intrinsic, the op has the lanes that its mask leaves out as its third operand.
+  // As in LLVM's intrinsic, the third operand has the lanes outside the mask.
   return x86vector::MaskScaleFOp::create(vb.b, vb.loc, polynomial, x, polynomial,
                                          constant(vb.b.getIntegerType(kScaleLanes), -1),
                                          constant(vb.b.getI32Type(), kCurrentRounding));
@@ -141,7 +141,7 @@ static Value clampAboveZero(VectorBuilder &vb, Value x) {
   return vb.select(arith::CmpFOp::create(vb.b, vb.loc, arith::CmpFPredicate::OLT, zero, x), zero, x);
 }
 
-/// x rounded to a multiple of a power of two by adding a large number; the number's low bits are the multiple.
+/// x rounded to a multiple of a power of two by adding a large constant; the low bits of the sum are the multiple.
 static std::pair<Value, Value> roundByAdding(VectorBuilder &vb, Value x, double magic) {
   Value shifted = arith::AddFOp::create(vb.b, vb.loc, x, vb.splat(magic));
   return {shifted, arith::SubFOp::create(vb.b, vb.loc, shifted, vb.splat(magic))};
@@ -208,7 +208,7 @@ Value VectorBuilder::weightOf(Value score, Value max, Value logSum) {
   Value log2e = splat(std::numbers::log2e);
   if (!logSum)
     return exp2(arith::MulFOp::create(b, loc, difference, log2e));
-  // The product with log2 e of what a row subtracts is made once a row.
+  // The product of the subtrahend with log2 e is computed once per row.
   Value subtracted = arith::MulFOp::create(b, loc, logSum, splat(-std::numbers::log2e));
   return exp2(math::FmaOp::create(b, loc, difference, log2e, subtracted));
 }

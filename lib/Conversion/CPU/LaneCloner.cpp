@@ -23,7 +23,7 @@ Value LaneCloner::getPositions(Value first) {
   return positions;
 }
 
-/// Lanes beyond the last position may divide by 0, where no other one does, and that would end the process.
+/// Lanes past the last position may divide by 0 where no other lane does, and that would end the process.
 static Value replaceZeros(VectorBuilder &vb, Value divisor) {
   Type type = divisor.getType();
   Value zero = arith::ConstantOp::create(vb.b, vb.loc, vb.b.getZeroAttr(type));
@@ -82,7 +82,7 @@ void LaneCloner::accumulate(AccumulateOp op, IRMapping &mapping, Value mask, Val
   if (isRemoved)
     value = vb.select(isRemoved, vb.zero(value.getType()), value);
   Values indices = llvm::map_to_vector(op.getIndices(), [&](Value index) { return mapping.lookupOrDefault(index); });
-  // Of lanes that follow one another: the last index of the first of them.
+  // If lanes are consecutive: the last index of the first lane.
   Value first = indices.empty() ? Value() : firstOf.lookup(indices.back());
   std::optional<int64_t> panelKeys = indices.empty() ? std::nullopt : matchLaneOfPanel(vb, op.getIndices().back());
   bool isOfPanel = panelKeys.has_value();
@@ -100,7 +100,7 @@ void LaneCloner::accumulate(AccumulateOp op, IRMapping &mapping, Value mask, Val
     vb.storeMasked(arith::AddFOp::create(b, loc, old, value), memref, indices, mask);
     return;
   }
-  // Lanes may add to one element: one after the other, those that do not count 0 to the first one.
+  // Several lanes may add to one element, so they add in sequence; inactive lanes add 0 to the first element.
   auto where = [&](Value x) {
     Value zero = vb.zero(x.getType());
     x = mask ? vb.select(mask, x, zero) : x;
@@ -152,7 +152,7 @@ Value LaneCloner::emitGather(Value memref, ArrayRef<Value> indices, Value mask) 
   bool isBool = type.getElementType().isInteger(1);
   if (isBool)
     memref = viewAsBytes(b, loc, memref);
-  // The number of the element from the first one on.
+  // The linear offset from the first element.
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
   Value position;
   for (auto [index, stride] : llvm::zip_equal(indices, metadata.getConstifiedMixedStrides())) {

@@ -96,7 +96,7 @@ static Values capAll(VectorBuilder &vb, CapOp cap, ValueRange scores) {
   double limit = cap.getLimit().convertToDouble();
   auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
   Values ratios = llvm::map_to_vector(scores, [&](Value s) { return multiply(s, vb.splat(1 / limit)); });
-  // A NaN, which may stay the largest, hides what the others are.
+  // A NaN may remain the maximum and hide other values, so it counts as large.
   Value largest = math::AbsFOp::create(b, loc, ratios.front());
   for (Value ratio : ArrayRef(ratios).drop_front())
     largest = vb.max(math::AbsFOp::create(b, loc, ratio), largest);

@@ -1,8 +1,8 @@
 //===- LaneRegion.cpp - scalar regions on vectors of lanes ----------------===//
 //
 // Lanes are query rows, or keys: that index is a vector, and everything that does
-// not depend on it stays scalar. What knows neither the key nor the argument is
-// evaluated once a block, in front of the loop over keys.
+// not depend on it stays scalar. Ops that depend on neither the key nor the
+// argument are evaluated once per block, before the loop over keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -46,7 +46,7 @@ void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
 
 Values LaneRegion::evaluate(ArrayRef<LanePosition> at, function_ref<Values(size_t)> getArguments, Value isRemoved) {
   SmallVector<IRMapping> mappings = llvm::map_to_vector(at, [&](LanePosition each) { return prepared[each.v]; });
-  // The ops in front of a score function for one vector after the other, then the function of all.
+  // The ops before a score function vector by vector, then the function on all vectors.
   auto ops = region->front().without_terminator();
   auto isFunction = [&](Operation &op) { return isa<ScoreFunction>(op) && late.contains(&op); };
   for (auto next = ops.begin(), first = next; true; ++next, first = next) {
@@ -114,7 +114,7 @@ LogicalResult attn::cpu::lowerClassifyTile(RewriterBase &rewriter, ClassifyTileO
   LaneRegion region(vb, &op.getMaskMod());
   Values kept = vb.loop(op.getQueryTile(), vb.lanes, {none, all}, [&](Value lane, ValueRange outer) {
     region.prepare(lane);
-    // Lanes beyond the last row keep what the others do.
+    // Lanes past the last row do not affect the result.
     Value row = arith::AddIOp::create(
         rewriter, loc, vb.broadcast(lane),
         vector::StepOp::create(rewriter, loc, VectorType::get({vb.lanes}, rewriter.getIndexType())).getResult());

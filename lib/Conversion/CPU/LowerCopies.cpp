@@ -22,7 +22,7 @@ namespace attn {
 
 using namespace mlir;
 
-/// What upstream's lowering of memref.copy takes for one piece of memory.
+/// True for a buffer that upstream's lowering of memref.copy copies by one memcpy.
 static bool isContiguous(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   return type.getLayout().isIdentity() ||

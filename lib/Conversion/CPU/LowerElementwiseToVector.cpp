@@ -32,23 +32,23 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Vectors that a reduction folds side by side: a maximum that respects NaN takes ten cycles after the last one.
+/// Vectors that a reduction folds in parallel: a maximum that propagates NaN has a latency of ten cycles.
 static constexpr int64_t kReductionVectors = 4;
 /// Elements below which starting threads costs more than it saves.
 static constexpr int64_t kMinParallelElements = 1 << 16;
 
 namespace {
 
-/// What is known of an op that has a vector form.
+/// The vector form of an op.
 struct LaneForm {
   unsigned lane = 0;             ///< the dimension that lanes are
-  Operation *combiner = nullptr; ///< of a reduction: the op that folds a number into the result
-  Value folded;                  ///< of a reduction: what it folds
+  Operation *combiner = nullptr; ///< of a reduction: the op that folds an element into the result
+  Value folded;                  ///< of a reduction: the folded value
 };
 
-/// False where an op of the body that has no vector form depends on what differs from lane to lane.
+/// False if an op of the body without a vector form depends on a value that varies over the lanes.
 bool canBeVectors(linalg::LinalgOp op, const LaneForm &form) {
-  llvm::DenseSet<Value> values; // that differ
+  llvm::DenseSet<Value> values; // that vary over the lanes
   for (auto [argument, map] : llvm::zip_equal(op.getBlock()->getArguments(), op.getIndexingMapsArray()))
     if (map.isFunctionOfDim(form.lane))
       values.insert(argument);
@@ -100,7 +100,7 @@ FailureOr<LaneForm> matchLanes(linalg::LinalgOp op) {
       return failure();
     form.combiner = combiners.front();
   }
-  // A dimension of the memory is the lanes, or has nothing to do with them.
+  // In each operand, the lanes are a dimension, or do not occur.
   for (AffineMap operandMap : op.getIndexingMapsArray())
     for (AffineExpr expr : operandMap.getResults())
       if (!isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(form.lane))
@@ -110,7 +110,7 @@ FailureOr<LaneForm> matchLanes(linalg::LinalgOp op) {
   return form;
 }
 
-/// f64 where a number of the op is, otherwise f32: how many lanes there are.
+/// f64 if an operand has it, otherwise f32: it decides the number of lanes.
 FloatType getWidestFloat(linalg::LinalgOp op) {
   Builder b(op->getContext());
   bool hasDouble = llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
@@ -176,7 +176,7 @@ private:
     std::optional<int64_t> count = getConstantIntValue(ranges[form.lane].size);
     Value size = getSize(form.lane);
     Values state = form.combiner ? Values(kReductionVectors, getNeutral()) : Values();
-    // Whole vectors, of a reduction some side by side, then what is left.
+    // Whole vectors, in a reduction several in parallel, then the rest.
     auto forEach = [&](Value lower, Value upper, int64_t vectors) {
       state = vb.loop(lower, upper, vectors * vb.lanes, state, [&](Value first, ValueRange carried) {
         Values next(carried);
@@ -210,7 +210,7 @@ private:
       storeReduced(state);
   }
 
-  /// What changes nothing: -inf of a maximum, 0 of a sum.
+  /// The neutral element: -inf of a maximum, 0 of a sum.
   Value getNeutral() {
     double infinity = std::numeric_limits<double>::infinity();
     Type type = getElementTypeOrSelf(form.folded.getType());
@@ -223,7 +223,7 @@ private:
     return b.create(state)->getResult(0);
   }
 
-  /// One vector of lanes from `first` on. Of a reduction, `sum` with it; otherwise it is stored.
+  /// One vector of lanes from `first` on. A reduction returns `sum` with it; otherwise it is stored.
   Value emitVector(Value first, Value mask, Value sum) {
     domain[form.lane] = first;
     IRMapping mapping;
@@ -250,7 +250,7 @@ private:
     return {};
   }
 
-  /// The result's old value, and all that was folded.
+  /// Combines the result's old value with the folded vectors.
   void storeReduced(ArrayRef<Value> state) {
     Values sums(state);
     for (size_t distance = sums.size() / 2; distance > 0; distance /= 2)
@@ -268,7 +268,7 @@ private:
     return {operand.get(), op.getMatchingIndexingMap(&operand), /*isWhole=*/true};
   }
 
-  /// A vector where the operand has the dimension of the lanes, otherwise one number for all of them.
+  /// A vector if the operand has the dimension of the lanes, otherwise one element for all lanes.
   Value load(OpOperand &operand, Value mask) {
     Value memory = operand.get();
     if (!isa<MemRefType>(memory.getType()))
@@ -295,7 +295,7 @@ private:
   const LaneForm &form;
   LaneCloner cloner;
   SmallVector<Range, 4> ranges;
-  SmallVector<Value> domain; ///< the position in each dimension, of the lanes the first
+  SmallVector<Value> domain; ///< the position in each dimension, for lanes the first
   bool isParallel = false;
 };
 

@@ -31,12 +31,12 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Bytes of a panel of B: what the first-level caches of all targets hold beside the rows of A.
+/// Bytes of a panel of B: the L1 caches of all targets hold it beside the rows of A.
 static constexpr int64_t kPanelBytes = 32 * 1024;
 /// Rows of a register kernel: each is a stream of its own through A.
 static constexpr int64_t kMaxRegisterRows = 8;
-/// Where B is read where it is: a few of its rows at a time, along runs of this many bytes. Fewer rows than a
-/// first-level cache has ways, as those a power of two apart lie in one set of it.
+/// If B is read in place: the number of rows at a time, and the bytes of a run along them. There are fewer rows than
+/// ways of an L1 cache, as rows a power of two apart share one set of it.
 static constexpr int64_t kStreamDepth = 6, kStreamBytes = 4096;
 
 namespace {
@@ -55,11 +55,11 @@ public:
     panelVectors = getPanelVectors(vb.target, vb.elementType.getWidth(), numColumns);
     panelColumns = panelVectors * vb.lanes;
     isPartial = ShapedType::isDynamic(numColumns) || numColumns % panelColumns != 0;
-    // The accumulators, a row of the panel, the broadcast and a product leave no register out.
+    // The accumulators, a row of the panel, the broadcast and a product use all registers.
     registerRows = std::min(kMaxRegisterRows, (vb.target.vectorRegisters - panelVectors - 2) / panelVectors);
     if (!ShapedType::isDynamic(numRows))
       registerRows = std::clamp<int64_t>(numRows, 1, registerRows);
-    // Blocks of the register kernel's rows; or all of them, which a tile of attn-tile-matmul has.
+    // Blocks of the register kernel's rows; or all rows, as in a tile of attn-tile-matmul.
     tileRows = !ShapedType::isDynamic(numRows) && numRows <= kTileRows ? std::max<int64_t>(numRows, 1)
                                                                        : kTileRows / registerRows * registerRows;
     int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = isPacked && canMultiplyPairs() ? 2 : 1;
@@ -86,7 +86,7 @@ public:
     counts.push_back(getCount(m.column, tileColumns));
     auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
     b.setInsertionPoint(forall.getTerminator());
-    // In the loop: each thread has its own.
+    // Inside the loop, so that each thread has its own.
     if (panel)
       panel->allocate();
     SmallVector<Value> ivs = forall.getInductionVars();
@@ -102,7 +102,7 @@ public:
   }
 
 private:
-  /// Both operands hold bf16, and the pairs of one lie together: in A those of a row, in B at least those of a column.
+  /// True if both operands hold bf16, with contiguous pairs: in A along rows, in B at least along columns.
   bool canMultiplyPairs() const {
     auto isBF16 = [](const Operand &operand) { return getElementTypeOrSelf(operand.memref.getType()).isBF16(); };
     if (vb.target.bf16DotRate <= 1 || !vb.elementType.isF32() || !isBF16(m.a) || !isBF16(m.b))
@@ -111,7 +111,7 @@ private:
     return m.a.isInnermost(m.depth) && (m.b.isInnermost(m.column) || isEven);
   }
 
-  /// B is one panel as attn-pack-weights lays them out: its rows follow each other, of the type of the sums.
+  /// True if B is one panel as attn-pack-weights writes them: contiguous rows, in the type of the sums.
   bool isPanelOfB() const {
     auto [strides, offset] = cast<MemRefType>(m.b.memref.getType()).getStridesAndOffset();
     return numColumns == panelColumns && !m.skipsZeros && strides.size() == 2 && strides[0] == panelColumns &&
@@ -146,7 +146,7 @@ private:
     return work < kMinParallelWork;
   }
 
-  /// A null row or depth is one that the operand has not.
+  /// Null for a row or depth that the operand lacks.
   Values getIndices(const Operand &operand, Value row, Value depth, Value column) {
     SmallVector<Value> position(domain);
     if (m.row && row)
@@ -159,7 +159,7 @@ private:
 
   Value widen(Value value) { return vb.convert(value, vb.elementType); }
 
-  /// Lanes beyond the last column read as zero, and are not touched in memory.
+  /// Lanes past the last column are 0, and not read from memory.
   Value loadColumns(const Operand &operand, ArrayRef<Value> indices, int64_t v) {
     return widen(vb.loadMasked(operand.memref, indices, masks[v]));
   }
@@ -196,8 +196,8 @@ private:
                  [&](Value first, int64_t depth, ValueRange) { return emitBlock(first, vb.index(depth)); });
   }
 
-  /// Asks for the same columns of the next rows of B: the run of this one ends before a prefetcher of the processor
-  /// helps. Measured on Zen 4, out of memory: 0.89 of OpenBLAS, 0.71 without.
+  /// Prefetches the same columns of the next rows of B: the run of this row ends before a hardware prefetcher starts.
+  /// Measured on Zen 4, out of memory: 0.89 of OpenBLAS, 0.71 without.
   void prefetchRows(Value first, Value column) {
     int64_t perLine = kBufferAlignment / (getElementTypeOrSelf(m.b.memref.getType()).getIntOrFloatBitWidth() / 8);
     Value last = vb.subtract(getSize(m.depth), vb.index(1));
@@ -209,7 +209,7 @@ private:
       }
   }
 
-  /// Of the columns of a panel that are there.
+  /// Masks of the existing columns of a panel.
   void createMasks(Value column) {
     masks.assign(panelVectors, Value());
     if (!isPartial)
@@ -225,7 +225,7 @@ private:
     panel->pack(depth, vb.subtract(getSize(m.column), column), at, masks);
   }
 
-  /// Where zeros are skipped, and the panel holds something to keep them from, which is rare, by slower code.
+  /// Uses slower code if zeros are skipped and the panel holds NaN or infinity, which is rare.
   void emitRowsOfPanel(Value row, Value lastRow, Value first, Value depth, Value column) {
     if (!m.skipsZeros)
       return emitRows(row, lastRow, first, depth, column, /*skipsZeros=*/false);
@@ -237,7 +237,7 @@ private:
     emitRows(row, lastRow, first, depth, column, /*skipsZeros=*/true);
   }
 
-  /// Blocks of rows of the register kernel's height, then what is left: known where the number of rows is, else singly.
+  /// Blocks of the register kernel's rows, then the rest: one block if the number of rows is static, else row by row.
   void emitRows(Value row, Value lastRow, Value first, Value depth, Value column, bool skipsZeros) {
     Value lastWhole = vb.subtract(lastRow, vb.remainder(vb.subtract(lastRow, row), registerRows));
     auto loop = [&](Value begin, Value end, int64_t rows) {

@@ -31,7 +31,7 @@ using namespace attn;
 
 /// 2 pi in three parts, of which the first two have so few bits that their products with up to 2^13 turns are exact.
 static constexpr double kTurn[] = {6.28125, 0.0019350051879882812, 3.0199159795074593e-07};
-/// What an angle that is less than half a turn already is marked with.
+/// The mark of an angle that is already less than half a turn.
 static constexpr StringLiteral kReducedAttr = "attn.reduced";
 
 namespace {
@@ -86,8 +86,8 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// f64 as bf16, or bf16 as f64, by way of f32. The C library has no such narrowing everywhere, and none of vectors;
-/// LLVM would keep what is widened, a shift of its bits, as bf16 and compare it by calls.
+/// f64 to bf16, or bf16 to f64, through f32. Not every C library has this narrowing, and none for vectors; LLVM would
+/// keep the widened value, a shift of its bits, as bf16 and compare it by calls.
 template <typename CastOp> struct CastThroughF32 : public OpRewritePattern<CastOp> {
   using OpRewritePattern<CastOp>::OpRewritePattern;
 
@@ -112,7 +112,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     if (failed(info) || failed(verifyRegistered(getOperation())))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    // A step takes the prefetches in front of it.
+    // A step takes the prefetches before it.
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getBeside() && hasStepBehind(op))
@@ -166,7 +166,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     return false;
   }
 
-  /// What users write in regions and linalg that neither LLVM nor the C library has.
+  /// Ops of users' regions and linalg that neither LLVM nor the C library implements.
   static WalkResult refuseWithoutCode(Operation *op) {
     if (isa<math::IPowIOp>(op))
       return WalkResult(op->emitOpError("has no code for a CPU; write the product, arith.muli"));

@@ -26,19 +26,19 @@ int64_t attn::cpu::getPanelVectors(const TargetInfo &target, unsigned bits, int6
   for (int64_t vectors = most; vectors > most / 2; --vectors)
     if (total % vectors == 0)
       return vectors;
-  // As many panels as the widest would make, all about as wide: the last one wastes fewer lanes.
+  // As many panels as with the widest ones, but of about equal width: the last one wastes fewer lanes.
   return llvm::divideCeil(total, llvm::divideCeil(total, most));
 }
 
 static bool involves(AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); }
 
-/// True where `dim` is a whole index of the operand and nothing else reads it.
+/// True if `dim` is an index of the operand by itself and occurs in no other index.
 static bool isPlainIndex(AffineMap map, unsigned dim) {
   return llvm::count_if(map.getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); }) == 1 &&
          llvm::is_contained(map.getResults(), getAffineDimExpr(dim, map.getContext()));
 }
 
-/// A and C share it and B has it not.
+/// True for a dimension that A and C share and B lacks.
 static bool isRow(const Matmul &m, unsigned dim) {
   return dim != m.column && dim != m.depth && isPlainIndex(m.a.map, dim) && isPlainIndex(m.c.map, dim) &&
          !involves(m.b.map, dim);
@@ -134,7 +134,7 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
 }
 
 FailureOr<linalg::LinalgOp> attn::cpu::collapseRows(RewriterBase &rewriter, linalg::LinalgOp op, const Matmul &matmul) {
-  // Upstream drops what is no dimension, as one head of B that is that of all rows.
+  // Upstream drops indices that are not dimensions, such as the 0 of a head of B that all rows share.
   if (!matmul.row || !isa<linalg::GenericOp>(op) || !matmul.b.map.isProjectedPermutation())
     return failure();
   // The run of row dimensions around the longest one, as C has them.

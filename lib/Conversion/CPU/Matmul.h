@@ -13,9 +13,9 @@
 
 namespace attn::cpu {
 
-/// Rows of a tile: where its panel of B is copied, that is a hundredth of its work.
+/// Rows of a tile: copying its panel of B is then a hundredth of its work.
 constexpr int64_t kTileRows = 128;
-/// With fewer rows B is read where it is, once.
+/// With fewer rows, B is read once, in place.
 constexpr int64_t kMinPackedRows = 16;
 /// Multiply-adds below which starting threads costs more than it saves.
 constexpr int64_t kMinParallelWork = 1 << 20;
@@ -28,14 +28,14 @@ struct Matmul {
   std::optional<unsigned> row; ///< i; none for a product of a vector and a matrix
   unsigned column = 0, depth = 0;
   llvm::SmallVector<unsigned> batch; ///< all others, a loop each
-  bool skipsZeros = false;           ///< a zero of A takes nothing of B, which may hold NaN there
+  bool skipsZeros = false;           ///< a zero of A skips its row of B, which may hold NaN there
 };
 
-/// The form of a contraction on memrefs; failure where it has not this form.
+/// The matmul form of a contraction on memrefs; failure if it has none.
 mlir::FailureOr<Matmul> matchMatmul(mlir::linalg::LinalgOp op);
 
-/// Makes one dimension of rows that lie one after the other in A and C, as (batch, sequence) do. Failure where there is
-/// nothing to join; otherwise `op` is replaced.
+/// Collapses dimensions of rows that are contiguous in A and C, such as (batch, sequence), into one. Failure if there
+/// are none; otherwise `op` is replaced.
 mlir::FailureOr<mlir::linalg::LinalgOp> collapseRows(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
                                                      const Matmul &matmul);
 

@@ -94,7 +94,7 @@ Values MatmulPairs::multiply(int64_t rows, Value count, const ScalarAt &scalarAt
       vb, rows, vectors, whole, Values(rows * vectors, vb.splat(0)),
       [&](int64_t r, Value pair) { return scalarAt(r, vb.multiply(pair, 2), /*isPair=*/true); },
       [&](Value pair, int64_t v) { return vb.loadPairs(buffer, {pair, vb.index(2 * v * vb.lanes)}); }, add);
-  // The last of an odd number: 0 beside it.
+  // The last row of an odd number is paired with 0.
   Value rest = vb.remainder(count, 2);
   if (isConstantIntValue(rest, 0))
     return sums;

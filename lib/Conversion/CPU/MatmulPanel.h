@@ -14,8 +14,8 @@ namespace attn::cpu {
 /// Element k of row `row` of the left matrix, or the bits of its elements k and k + 1.
 using ScalarAt = std::function<mlir::Value(int64_t row, mlir::Value k, bool isPair)>;
 
-/// sums[r][v] = sum_k scalarAt(r, k) vectorAt(k, v), for k in [0, count); where `skipsZeros`, a zero scalar takes
-/// nothing of its vector, which may hold NaN.
+/// sums[r][v] = sum_k scalarAt(r, k) vectorAt(k, v), for k in [0, count). With `skipsZeros`, a zero scalar skips its
+/// vector, which may hold NaN.
 Values emitProducts(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value count, const ScalarAt &scalarAt,
                     llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, bool skipsZeros);
 
@@ -31,9 +31,9 @@ public:
   virtual ~MatmulPanel() = default;
 
   virtual void allocate();
-  /// Of `rows` rows, with 0 in columns from `columns` on, which `masks` leave out where they are given.
+  /// Copies `rows` rows, with 0 in columns from `columns` on, which `masks`, if given, exclude.
   void pack(mlir::Value rows, mlir::Value columns, const At &at, llvm::ArrayRef<mlir::Value> masks);
-  /// True where the first `rows` rows hold no NaN and no infinity: those alone times 0 are not 0.
+  /// True if the first `rows` rows hold no NaN and no infinity: only those times 0 are not 0.
   mlir::Value isFinite(mlir::Value rows);
   /// emitProducts with the panel's vectors.
   virtual Values multiply(int64_t rows, mlir::Value count, const ScalarAt &scalarAt, bool skipsZeros = false);
@@ -41,7 +41,7 @@ public:
 protected:
   virtual void packTransposed(mlir::Value rows, mlir::Value columns, const At &at);
   virtual void packRows(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks);
-  /// Of the panel, (row, column).
+  /// The element type of the panel, (row, column).
   virtual mlir::Type getElementType() { return vb.elementType; }
 
   VectorBuilder &vb;
@@ -51,8 +51,8 @@ protected:
   mlir::Value buffer;
 };
 
-/// The same of bf16, pairs of rows together as VectorBuilder::multiplyAddPairs takes them; an even number of rows where
-/// they are transposed.
+/// The same for bf16, in pairs of rows as VectorBuilder::multiplyAddPairs reads them; an even number of rows if they
+/// are transposed.
 class MatmulPairs final : public MatmulPanel {
 public:
   using MatmulPanel::MatmulPanel;

@@ -29,8 +29,8 @@ static constexpr StringLiteral kParallelFor = "attn_parallel_for";
 
 namespace {
 
-/// Whose stack an alloca at `op` is on: that of a function or of a region of its own, as a parallel loop's. The rounds
-/// of a serial loop follow each other and can share one.
+/// The block whose stack frame holds an alloca at `op`: of a function, or of a region with its own frame, such as a
+/// parallel loop. The iterations of a serial loop share one frame.
 Block &getStackBlock(Operation *op) {
   Region *region = op->getParentRegion();
   auto hasStack = [](Operation *parent) {
@@ -47,7 +47,7 @@ public:
   explicit Outliner(MLIRContext *context)
       : b(context), typeConverter(context), pointerType(LLVM::LLVMPointerType::get(context)) {}
 
-  /// Outer loops first: what an inner one needs of the stack is then on that of the thread that runs the outer body.
+  /// Outer loops first: allocas of an inner loop are then in the frame of the thread that runs the outer body.
   LogicalResult outlineAll(Operation *root) {
     SmallVector<scf::ForallOp> loops;
     root->walk<WalkOrder::PreOrder>([&](scf::ForallOp op) {
@@ -73,7 +73,7 @@ private:
       return forall.emitOpError("expected a loop in a func.func, found one in a ")
              << scope->getName() << "; write parallel=false for serial loops";
     Location loc = forall.getLoc();
-    // Constants go along; everything else that the body reads from outside travels in the context.
+    // Constants are cloned; everything else that the body captures is passed in the context.
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(forall.getRegion(), used);
     used.insert_range(forall->getOperands()); // bounds and steps
@@ -185,7 +185,7 @@ LogicalResult lowerToSerialLoops(ModuleOp module) {
   return success();
 }
 
-/// An alloca in a loop grows the stack in every round; a static one belongs to whose stack it is on.
+/// An alloca in a loop grows the stack in every iteration; a static one is hoisted to the entry of its stack block.
 void hoistStackBuffers(func::FuncOp function) {
   SmallVector<memref::AllocaOp> buffers;
   function.walk([&](memref::AllocaOp op) {

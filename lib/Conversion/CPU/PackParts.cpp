@@ -1,6 +1,6 @@
 //===- PackParts.cpp - packs of elements as parts of bf16 ----------------===//
 //
-// Rows are split into parts. Packs of parts, as pairs or columns, are those of bf16
+// Rows are split into parts. Packs of parts, as pairs or columns, are packs of bf16
 // (StateTile.cpp), part by part.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -21,7 +21,7 @@ static unsigned getPartsDim(const Operand &operand) {
   llvm_unreachable("an operand with parts");
 }
 
-/// Rows as the parts of their elements, those of rows that are not there 0.
+/// Splits the elements of rows into parts; parts of missing rows are 0.
 static LogicalResult splitRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   SmallVector<AffineMap> maps = getMaps(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -80,7 +80,7 @@ static LogicalResult splitRows(RewriterBase &rewriter, PackOp op, const TargetIn
   return success();
 }
 
-// A copy of parts is one of each of them.
+// Parts are copied part by part.
 LogicalResult attn::cpu::packParts(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   SmallVector<AffineMap> maps = getMaps(op);
   int64_t parts = getNumParts(op.getOutput(), maps[1]), inputParts = getNumParts(op.getInput(), maps[0]);

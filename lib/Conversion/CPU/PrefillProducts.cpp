@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Keys of a round of a loop by lanes, at most: little beside the products is left of it.
+/// Most keys per iteration of a loop by lanes: the loop overhead is then small beside the products.
 static constexpr int64_t kStepsAtOnce = 4;
 
 std::unique_ptr<PrefillProducts> attn::cpu::createPrefillProducts(Instruction instruction) {
@@ -65,7 +65,7 @@ Values FMAProducts::multiply(const PrefillTile &t, ValueRange columns, const Lan
       [&](Value keyIndex, int64_t v) { return vb.load(t.scores, {keyIndex, getLane(t, block, v)}); });
 }
 
-/// True where elements of `position` lie side by side in f32: a multiply-add takes one of a vector of them.
+/// True if the elements along `position` are contiguous f32: a multiply-add reads one as a lane of a vector.
 static bool haveLanes(const Operand &operand, unsigned position) {
   return getElementTypeOrSelf(operand.memref.getType()).isF32() && operand.isInnermost(position);
 }
@@ -166,7 +166,7 @@ void AMXProducts::end(const PrefillTile &t) const {
                   /*isAdded=*/true, t.schedule.getParts());
 }
 
-/// Tiles have left them in the place of the scores.
+/// The tile instructions have stored them in place of the scores.
 Values AMXProducts::getScores(const PrefillTile &t, ValueRange keys, const LaneBlock &block) const {
   Values products;
   for (Value keyIndex : keys)

@@ -1,7 +1,7 @@
 //===- PrefillProducts.h - the two products of a prefill tile ---*- C++ -*-===//
 //
-// S^T = K Q^T and O^T += V^T P^T, by the instruction of the schedule: one class for
-// each, which knows how its operands lie.
+// S^T = K Q^T and O^T += V^T P^T, by the instruction of the schedule. Each
+// instruction has a class, which knows the layout of its operands.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ public:
   virtual bool multipliesWholeTiles() const { return false; }
   /// The operands beside Q, K, V and scores.
   virtual void allocate(PrefillTile &t) {}
-  /// In front of all blocks of lanes, and behind them.
+  /// Called before and after all blocks of lanes.
   virtual void begin(const PrefillTile &t) const {}
   virtual void end(const PrefillTile &t) const {}
 
@@ -31,17 +31,17 @@ public:
 
   /// Keys whose weights are stored together.
   virtual int64_t getKeysAtOnce() const { return 1; }
-  /// Stores the weights of these keys, from `first` on, of vector `v` of the block. `mayHideNaN`: one of them may be
-  /// NaN where the row sum is a number.
+  /// Stores the weights of the keys from `first` on, for vector `v` of the block. `mayHideNaN`: a weight may be NaN
+  /// where the row sum is not.
   virtual void storeWeights(const PrefillTile &t, mlir::Value first, mlir::ValueRange weights, const LaneBlock &block,
                             int64_t v, bool mayHideNaN) const = 0;
-  /// In front of the weights of a block of lanes, and behind them.
+  /// Called before and after the weights of a block of lanes.
   virtual void beginWeights(const PrefillTile &t, const LaneBlock &block) const {}
   virtual void endWeights(const PrefillTile &t, const LaneBlock &block) const {}
 
-  /// True where the sums of a tile start at 0 and are added to those of all keys: added one by one, each product would
-  /// be rounded as much as those. LLVM makes a version for no keys of tiles of unknown length, which is shorter where
-  /// only alpha is left of them.
+  /// True if the sums of a tile start at 0 and are added to the totals: added one by one, each product would be rounded
+  /// like the totals. For tiles of dynamic length, LLVM makes a version for no keys, which is shorter if only alpha is
+  /// left there.
   virtual bool startsAtZero(const PrefillTile &t) const { return mlir::getConstantIntValue(t.numKeys).has_value(); }
   /// init + sum_j V[j][e] P^T[j][lane] for `columns` e of V, row by row.
   virtual Values multiply(const PrefillTile &t, mlir::ValueRange columns, const LaneBlock &block,
@@ -58,7 +58,7 @@ public:
                   mlir::ValueRange init) const override;
 };
 
-/// The same of an element of a vector, where it lies in one (fmla by element).
+/// The same with a lane of a vector as the element (fmla by element).
 class FMALaneProducts final : public FMAProducts {
 public:
   Values getScores(const PrefillTile &t, mlir::ValueRange keys, const LaneBlock &block) const override;
@@ -94,7 +94,7 @@ private:
   mlir::Value query, key, value, weights;
 };
 
-/// AMX tiles, of all lanes and keys of a step at once; V lies as (e, j).
+/// AMX tiles, for all lanes and keys of a step at once; V is stored as (e, j).
 class AMXProducts final : public PairProducts {
 public:
   bool multipliesWholeTiles() const override { return true; }

@@ -19,11 +19,11 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Of the summed dimension in a row of an operand, and rows of it.
+/// A row of an operand has kQuad elements of the summed dimension, and an operand kOperandRows rows.
 static constexpr int64_t kQuad = 4, kOperandRows = 2, kOperand = kQuad * kOperandRows;
 /// Quads of a step of a loop.
 static constexpr int64_t kStepsAtOnce = 2;
-/// Keys behind the last one that a block may have; the last one stands for them.
+/// Most keys past the last one in a block; the last key is read in their place.
 static constexpr int64_t kKeysBehind = 8;
 
 static VectorType getOperandType(VectorBuilder &vb, int64_t count = kOperand) {
@@ -48,7 +48,7 @@ static Value load(VectorBuilder &vb, Value memref, ValueRange indices, int64_t c
   return vector::LoadOp::create(vb.b, vb.loc, getOperandType(vb, count), memref, indices);
 }
 
-/// Rows x and x + 1 of eight elements as two operands, of the quads at `k` and behind it.
+/// Rows x and x + 1 of eight elements as two operands, of the quads at `k` and the next ones.
 static void storeRows(VectorBuilder &vb, Value first, Value second, Value quads, Value k, Value x) {
   for (int64_t half = 0; half < 2; ++half) {
     SmallVector<int64_t> order;
@@ -78,7 +78,7 @@ static void emitKeyQuads(const PrefillTile &t, Value quads) {
   });
 }
 
-/// Pairs of `count` and the columns [first, end) as quads; those of an odd last pair have zeros behind it.
+/// Pairs of `count` and the columns [first, end) as quads; an odd last pair is followed by zeros.
 static void emitQuads(const PrefillTile &t, Value pairs, Value count, Value first, Value end, Value quads) {
   VectorBuilder &vb = t.vb;
   auto copy = [&](Value k, Value x, bool hasBoth, int64_t columns) {
@@ -148,7 +148,7 @@ static Values emitMatrixKernel(const PrefillTile &t, Value left, Value first, in
     }
   };
   Values init(operands * block.vectors * halves, vb.splat(0));
-  // Steps of the loop, where they divide the depth: little beside the products is left of it.
+  // Quads per iteration, if they divide the depth: the loop overhead is then small beside the products.
   int64_t unroll = std::gcd(getConstantIntValue(depth).value_or(1), kStepsAtOnce);
   Values sums = vb.loop(vb.index(0), depth, unroll, init, [&](Value firstStep, ValueRange carried) {
     Values next(carried);

@@ -11,10 +11,10 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Vectors of rows of a tile whose products of one key are too few to hide how long each takes.
+/// With at most this many vectors of rows, the products of one key are too few to hide their latency.
 static constexpr int64_t kFewVectors = 2;
 
-// Products that stay are not stored again.
+// Products that stay in place are not stored again.
 Values attn::cpu::emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange keys, const LaneBlock &block,
                                ValueRange max) {
   VectorBuilder &vb = t.vb;
@@ -67,8 +67,8 @@ Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const Lan
     }
     return emitScoresOf(t, laneCode, keys, block, max);
   };
-  // In a tile of few rows, a product of one key would wait for the one before it. The last block is a whole one
-  // instead, in which the last key stands for those beyond it: its score is the same each time.
+  // In a tile of few rows, a product of one key would wait for the previous one. So the last block is a whole one, in
+  // which the last key is read in place of keys past it: its score is the same each time.
   int64_t atOnce = hasDynamicRows(t) ? block.vectors * vb.lanes : t.sizes.lanes;
   if (!getConstantIntValue(t.numKeys) && atOnce <= kFewVectors * vb.lanes)
     return vb.loop(vb.index(0), t.keyCount, blockRows, init, [&](Value first, ValueRange max) {

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Vectors of weights at once where each multiply-add with a coefficient copies it, at most.
+/// Most vectors of weights at once if each multiply-add copies a coefficient.
 static constexpr int64_t kCopiedVectors = 2;
 static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
 
@@ -55,8 +55,8 @@ void attn::cpu::emitWeights(const PrefillTile &t, LaneCode &laneCode, Value firs
     sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
     return laneCode.modifyWeight(weight, {v, keyIndex});
   };
-  // A row in which a weight is NaN has a sum of NaN, whatever becomes of that weight; of one that is NaN only behind
-  // weight_mod the sum knows nothing. The last of an odd number of keys has 0 beside it.
+  // A row with a NaN weight has a NaN sum, whatever happens to that weight; but the sum does not show a weight that is
+  // NaN only after weight_mod. The last of an odd number of keys is paired with 0.
   Values weights;
   for (int64_t i = 0; i < t.products.getKeysAtOnce(); ++i)
     weights.push_back(i < keys ? emitWeight(i == 0 ? first : vb.add(first, i)) : vb.splat(0));
@@ -76,7 +76,7 @@ void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const Lane
   VectorBuilder &vb = t.vb;
   // The polynomial's coefficients fill a small register file: there, one vector of lanes at a time.
   int64_t atOnce = vb.target.vectorRegisters < kManyRegisters ? 1 : block.vectors;
-  // So do copies of them.
+  // Copies of the coefficients do so, too.
   if (vb.target.overwritesAddend && !vb.target.hasPowerTable)
     atOnce = std::min(atOnce, kCopiedVectors);
   Values maxima = emitRescaleFactors(t, laneCode, block, oldMax, newMax);

@@ -37,8 +37,8 @@ static PrefillSizes getSizes(OnlineStepOp step) {
 
 static std::optional<double> getFoldedScale(const PrefillTile &t, const LaneCode &laneCode, OnlineStepOp step) {
   std::optional<double> scale = laneCode.getOnlyScale();
-  // m log2 e is rounded as a score is, but not as those of the next tile: more than parts of f32 are. Its error is a
-  // factor of l, which lse makes up for, but not m and ln l as two numbers.
+  // m log2 e is rounded like a score, but differently in the next tile: by more than f32 parts are. Its error is a
+  // factor of l, which lse compensates for, but not m and ln l as separate results.
   return t.products.multipliesWholeTiles() && !step.getExactMax() && t.schedule.getParts() < kMaxElementParts &&
                  scale && *scale > 0 && *scale * std::numbers::log2e <= 1
              ? scale
@@ -59,11 +59,12 @@ PrefillTile::PrefillTile(VectorBuilder &vb, OnlineStepOp step, const LaneCode &l
   numKeys = getDomainSizes(vb.b, step)[getNumBatchDims(step) + 1];
   keyCount = getValueOrCreateConstantIndexOp(vb.b, vb.loc, numKeys);
   scoreWeight = step.getScoreWeight();
-  // Blocks narrower than a tile walk down columns of S^T: rows a line further apart fall on all sets of the cache.
+  // Blocks narrower than a tile read columns of S^T: padding rows by a cache line spreads them over all sets of the
+  // cache.
   bool isNarrow = sizes.lanes > getBlockLanes(*this) && !products.multipliesWholeTiles();
   int64_t padding = isNarrow ? kBufferAlignment / (vb.elementType.getWidth() / 8) : 0;
   foldedScale = getFoldedScale(*this, laneCode, step);
-  // The code of weights is unrolled: that of a region would take LLVM minutes. Rows behind a dynamic end have no bias.
+  // The code of weights is unrolled: with a region, LLVM would take minutes. Rows past a dynamic end have no bias.
   isByUnits = schedule.getOverlap() && !laneCode.modifiesWeights() && getConstantIntValue(numKeys) == sizes.keys &&
               (!hasDynamicRows(*this) || !laneCode.isPartial());
   int64_t places = isByUnits ? 2 : 1, width = isByUnits ? PrefillAttr::kUnitRows : sizes.lanes;
@@ -101,7 +102,7 @@ int64_t attn::cpu::getBlockRows(const PrefillTile &t, int64_t vectors) {
 void attn::cpu::prefetch(const PrefillTile &t, Contraction product, const LaneBlock &block, Value position,
                          int64_t positions) {
   VectorBuilder &vb = t.vb;
-  // Of a dynamic number of blocks, each requests all lines.
+  // With a dynamic number of blocks, each prefetches all lines.
   int64_t blocks = 1;
   Value part = position;
   if (!hasDynamicRows(t)) {
@@ -124,7 +125,7 @@ struct LaneRange {
 };
 } // namespace
 
-/// Of a dynamic number of rows, narrower and narrower blocks take what is left.
+/// With a dynamic number of rows, ever narrower blocks take the rest.
 static void forEachLaneRange(const PrefillTile &t, function_ref<void(const LaneRange &)> body) {
   VectorBuilder &vb = t.vb;
   int64_t vectors = t.schedule.getBlockVectors();

@@ -25,7 +25,7 @@ struct PrefillState {
   Operand acc, rowMax, rowSum;
 };
 
-/// Operands of products of pairs of bf16, collapsed: Q's along the head, V's and those of the weights along the keys.
+/// Operands of products of pairs of bf16, collapsed: pairs of Q along the head, of V and the weights along the keys.
 struct PrefillPairs {
   mlir::Value query, value, weights;
 };
@@ -70,7 +70,7 @@ struct PrefillTile {
 };
 
 inline bool hasDynamicRows(const PrefillTile &t) { return !mlir::getConstantIntValue(t.endLane); }
-/// What a weight is rounded to.
+/// The type that a weight is rounded to.
 mlir::FloatType getWeightType(const PrefillTile &t);
 
 // Positions.
@@ -85,7 +85,7 @@ inline Values getLanes(const PrefillTile &t, const LaneBlock &block) {
     lanes.push_back(getLane(t, block, v));
   return lanes;
 }
-/// Where the score of a key lies, and where the weights of a pair of keys do.
+/// The positions of the score of a key, and of the weights of a pair of keys.
 inline Values getScoreIndices(const PrefillTile &t, mlir::Value keyIndex, const LaneBlock &block, int64_t v) {
   if (!t.scratch.scoreRow)
     return {keyIndex, getLane(t, block, v)};
@@ -102,14 +102,14 @@ inline Values getWeightIndices(const PrefillTile &t, mlir::Value pair, const Lan
 /// Indices of a position in the domain (batch…, query, key, head, value).
 Values at(const PrefillTile &t, const Operand &operand, mlir::Value lane, mlir::Value keyIndex, mlir::Value head,
           mlir::Value column);
-/// Of collapsed pairs: tiles have one batch index and head.
+/// The same for collapsed pairs: tiles have one batch index and head.
 Values atPair(const PrefillTile &t, mlir::Value pairs, mlir::Value pair, mlir::Value other);
 
 // What the parts share.
-/// Rows of K or columns of V of a block: of fewer vectors than the schedule's, more of them, so that as many products
-/// are under way.
+/// Rows of K or columns of V of a block: more of them if it has fewer vectors than the schedule, so that as many
+/// products are in flight.
 int64_t getBlockRows(const PrefillTile &t, int64_t vectors);
-/// The part beside `position` of `positions`, keys or columns, in a block of lanes.
+/// Emits the share of prefetches for `position` of `positions`, keys or columns, in a block of lanes.
 void prefetch(const PrefillTile &t, Contraction product, const LaneBlock &block, mlir::Value position,
               int64_t positions);
 // The operands of tile instructions: rows of K, pairs of Q, columns of V, of all parts.
@@ -119,21 +119,21 @@ mlir::Value getValueMatrix(const PrefillTile &t);
 
 // The parts of a step.
 Values loadMaxima(const PrefillTile &t, const LaneBlock &block);
-/// S^T[j][lane] = score of key j; returns what startMaxima has made of m for finishMaxima to make max(m, max_j S^T[j])
-/// of.
+/// S^T[j][lane] = score of key j; returns maxima that begin with startMaxima(m); finishMaxima makes max(m, max_j
+/// S^T[j]) of them.
 Values emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange max);
 /// The same of some keys.
 Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, mlir::ValueRange keys, const LaneBlock &block,
                     mlir::ValueRange max);
 Values startMaxima(const PrefillTile &t, mlir::ValueRange oldMax);
 Values finishMaxima(const PrefillTile &t, mlir::ValueRange max, mlir::ValueRange oldMax);
-/// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
+/// Replaces S^T by P^T; updates the maximum, sum and alpha of the lanes.
 void emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange oldMax,
                  mlir::ValueRange newMax);
-/// Its steps: the new maxima and alpha, stored; returns what scores are relative to.
+/// The first part: stores the new maxima and alpha; returns the maxima that scores are relative to.
 Values emitRescaleFactors(const PrefillTile &t, const LaneCode &laneCode, const LaneBlock &block,
                           mlir::ValueRange oldMax, mlir::ValueRange newMax);
-/// m', or any finite number for a row that has kept nothing yet: every p of it is 0.
+/// m', or any finite value for a row that has kept no key yet: each of its p is 0.
 mlir::Value getFiniteMaximum(const PrefillTile &t, const LaneCode &laneCode, mlir::Value max);
 /// The weights of one or two keys from `first` on, stored, for vector `v` of the block; adds them to `sum`.
 void emitWeights(const PrefillTile &t, LaneCode &laneCode, mlir::Value first, int64_t keys, const LaneBlock &block,
@@ -143,7 +143,7 @@ void addToRowSum(const PrefillTile &t, const LaneBlock &block, int64_t v, mlir::
 /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V; tiles add the sum later.
 void emitOutput(const PrefillTile &t, mlir::Value column, int64_t rows, const LaneBlock &block);
 
-/// A step whose products and weights are made at once.
+/// Emits a step whose products and weights are interleaved.
 void emitUnits(const PrefillTile &t, LaneCode &laneCode);
 
 mlir::LogicalResult lowerPrefillStep(mlir::RewriterBase &rewriter, OnlineStepOp step, const TargetInfo &target);

@@ -1,16 +1,16 @@
 //===- PrefillUnits.cpp - a prefill step by tiles, unit by unit -----------===//
 //
 // A unit is 32 query rows of a step (`overlap` of #attn.prefill). Its scores and weights
-// stay in the first-level cache, where they have one of two places. In a phase, tiles
-// multiply for two units and vectors make the weights of the one between:
+// stay in the L1 cache, in one of two buffers. In a phase, tiles multiply for two units
+// while vectors compute the weights of the one between:
 //
 //   scores    0  1  2  3
 //   weights      0  1  2  3
 //   output          0  1  2  3
 //
-// A product of a block of 32 x 32 sums is a loop over its depth. Each round has four
-// multiplications, and behind each of them a share of the weights, as far as both products
-// have such shares; the rest is a loop of its own.
+// A product of a block of 32 x 32 sums is a loop over its depth. Each iteration has four
+// multiplications, each followed by a share of the weights, as long as both products have
+// such shares; the rest is a separate loop.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,8 +30,8 @@ static constexpr int64_t kRowsAtOnce = 4;
 static constexpr int64_t kUnitRows = PrefillAttr::kUnitRows, kTileDepth = TargetInfo::kTileDepth;
 
 namespace {
-/// Weights of a unit under way, or of none: pair `next` of keys and later ones are missing. Loops and branches carry
-/// what changes.
+/// Weights of the current unit, or of none: pairs of keys from `next` on are missing. Loops and branches carry the
+/// state.
 struct Weights {
   Value unit, next;
   Values maxima, sums;
@@ -74,7 +74,7 @@ private:
 
 UnitPipeline::UnitPipeline(const PrefillTile &t, LaneCode &laneCode) : t(t), vb(t.vb), laneCode(laneCode) {
   units = vb.index(t.sizes.lanes / kUnitRows);
-  if (hasDynamicRows(t)) { // one of no rows too: the last output is multiplied in any case
+  if (hasDynamicRows(t)) { // also for no rows: the last output is multiplied in any case
     Value whole = vb.divide(vb.add(cast<Value>(t.endLane), kUnitRows - 1), kUnitRows);
     units = vb.b.createOrFold<arith::MaxSIOp>(vb.loc, whole, vb.index(1));
   }
@@ -98,7 +98,7 @@ PrefillTile UnitPipeline::getTile(Value unit) const {
   return tile;
 }
 
-/// A loop that LLVM does not unroll: its body is as long as it should be.
+/// A loop that LLVM does not unroll: its body already has the right length.
 static Values emitRolled(VectorBuilder &vb, Value lower, Value upper, int64_t step, ValueRange init,
                          function_ref<Values(Value, ValueRange)> body) {
   Values results = vb.loop(lower, upper, step, init, body);
@@ -106,7 +106,7 @@ static Values emitRolled(VectorBuilder &vb, Value lower, Value upper, int64_t st
   return results;
 }
 
-/// Part number `part` of so many of the weights of the next pairs.
+/// Part `part` of `parts` of the weights of the next `pairs` pairs.
 void UnitPipeline::emitPairs(Weights &weights, int64_t pairs, int64_t part, int64_t parts) {
   PrefillTile tile = getTile(weights.unit);
   LaneBlock block = getBlock(weights.unit);
@@ -138,7 +138,7 @@ void UnitPipeline::emitBlock(const TileBlock &block, int64_t depth, int64_t pair
   storeTiles(vb, block, ArrayRef(carried).take_front(tiles));
 }
 
-/// Behind the products of a block of keys: the score functions and the maxima.
+/// After the products of a block of keys: the score functions and the maxima.
 Values UnitPipeline::emitMaxima(Value unit, Value keyIndex, ValueRange max) {
   PrefillTile tile = getTile(unit);
   return emitRolled(vb, vb.index(0), vb.index(kBlockRows), kRowsAtOnce, max, [&](Value first, ValueRange partial) {
@@ -171,7 +171,7 @@ void UnitPipeline::emitScores(Value unit, Weights &beside) {
   emitRescaleFactors(t, laneCode, lanes, oldMax, finishMaxima(t, ArrayRef(carried).take_front(maxima), oldMax));
 }
 
-/// alpha O^T of some columns, to which tiles add.
+/// Rescales some columns of O^T by alpha; tiles then add to them.
 void UnitPipeline::rescale(Value unit, Value column, int64_t columns) {
   emitRolled(vb, vb.index(0), vb.index(columns), kRowsAtOnce, {}, [&](Value first, ValueRange) {
     attn::cpu::emitOutput(t, vb.add(column, first), kRowsAtOnce, getBlock(unit));
@@ -226,7 +226,7 @@ Weights UnitPipeline::branch(const Weights &weights, Value condition, BesideFn t
   return weights.with(branch.getResults());
 }
 
-/// The weights of a unit, beside the scores of the next one and the output of the one before where there are these.
+/// The weights of a unit, interleaved with the scores of the next unit and the output of the previous one, if any.
 void UnitPipeline::emitUnit(Value unit) {
   Weights weights{unit, vb.index(0), {}, {}};
   for (Value max : loadMaxima(t, getBlock(unit)))

@@ -116,7 +116,7 @@ Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, Arra
   for (int64_t lane = 0; lane < lanes; ++lane) {
     SmallVector<Value> at(domain);
     at[position] = add(domain[position], lane);
-    // Others read what the first lane reads.
+    // Masked lanes read the element of the first lane.
     if (mask)
       at[position] = select(vector::ExtractOp::create(b, loc, mask, lane), at[position], domain[position]);
     Value element = memref::LoadOp::create(b, loc, operand.memref, operand.getIndices(*this, at));
@@ -155,7 +155,7 @@ Value VectorBuilder::multiplyAdd(Value x, Value y, Value z) {
 }
 
 Value VectorBuilder::multiplyAddNonZero(Value x, Value y, Value z) {
-  // In this order it is one multiply-add under a mask.
+  // In this order it is one masked multiply-add.
   Value isTaken = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, splat(0));
   return select(isTaken, multiplyAdd(x, y, z), z);
 }
@@ -163,7 +163,7 @@ Value VectorBuilder::multiplyAddNonZero(Value x, Value y, Value z) {
 Value VectorBuilder::max(Value x, Value y) {
   if (target.hasNumberMax)
     return arith::MaxNumFOp::create(b, loc, x, y);
-  // Of x86-64, arith.maximumf is three instructions: it orders zeros and propagates NaN.
+  // On x86-64, arith.maximumf is three instructions: it orders zeros and propagates NaN.
   return select(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y), x, y);
 }
 

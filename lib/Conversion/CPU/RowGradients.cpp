@@ -51,11 +51,11 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
     if (mask)
       score = vb.select(mask, score, vb.splat(-kInfinity));
     Value weight = vb.weightOf(score, lse, logSum);
-    // lse may be NaN by another key: -inf less that is no number.
+    // lse may be NaN because of another key: the difference from -inf is then NaN.
     if (mayBeZero)
       weight = vb.select(vb.isEqual(score, -kInfinity), vb.splat(0), weight);
     Value isRemoved = mayBeZero ? vb.isEqual(weight, 0) : Value();
-    // What a region or V makes of a removed key may be no number.
+    // A region or V may give NaN for a removed key.
     auto zeroWhereRemoved = [&](Value x) { return isRemoved ? vb.select(isRemoved, vb.splat(0), x) : x; };
     if (hasGradients()) {
       Value dw = laneCode.modifyWeight(vb.load(dweights, {row, lane}), at);

@@ -12,21 +12,21 @@
 
 namespace attn::cpu {
 
-/// What a row of a backward step is between its products, keys in the lanes:
+/// The part of a backward step between its products, for one row, with keys in the lanes:
 ///   P = 2^((score(S) - lse) log2 e), G = scale score_grad(P (weight_mod(dW) - delta))
 class RowGradients {
 public:
   RowGradients(VectorBuilder &vb, BackwardStepOp step, BackwardProducts &products);
 
-  /// True where G is asked for: for dQ, dK, or what regions and biases add up.
+  /// True if G is needed: for dQ, dK, or accumulations of regions and biases.
   bool hasGradients();
-  /// weight_mod(P), where dV is asked for, and G, where G is, of a row, by vector, of S in `scores` and dW in
-  /// `dweights`, both (row, lane).
+  /// weight_mod(P), if dV is requested, and G, if needed, of a row, by vector, from S in `scores` and dW in `dweights`,
+  /// both (row, lane).
   std::pair<Values, Values> emit(const Panel &panel, mlir::Value row, mlir::Value scores, mlir::Value dweights);
 
 private:
   mlir::Value loadScalar(mlir::Value memref, mlir::ValueRange indices);
-  /// dbias += ds, summed over the keys where the bias is one for all of them.
+  /// dbias += ds, summed over the keys if they share the bias.
   void addBiasGradient(mlir::Value ds, mlir::Value row, mlir::Value key, mlir::Value mask);
 
   VectorBuilder &vb;

@@ -140,7 +140,7 @@ static LogicalResult verifyByteOperands(OnlineStepOp op) {
   return success();
 }
 
-/// Q, K and V of a tile as AMX tiles multiply them; those of 8 bits are widened.
+/// Checks that AMX tiles can multiply Q, K and V of a tile; 8-bit K and V are widened.
 static LogicalResult verifyTileOperands(OnlineStepOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<int64_t> domain = getStaticDomain(op);

@@ -22,7 +22,7 @@ public:
   /// of its schedule's tile.
   TileRows(VectorBuilder &vb, mlir::Operation *op);
   bool isStatic() const { return !count; }
-  /// Of all rows, at most; and as a value.
+  /// The number of rows, at most; and as a value.
   int64_t getMaxCount() const { return heads * queries; }
   mlir::Value getCount() const { return count ? count : vb.index(getMaxCount()); }
   /// Calls `body` for each row.
@@ -44,29 +44,29 @@ private:
 Values forEachVector(VectorBuilder &vb, int64_t columns, mlir::ValueRange init,
                      llvm::function_ref<Values(mlir::Value column, mlir::Value mask, mlir::ValueRange)> body);
 
-/// The sums of the lanes of each of as many vectors as there are lanes, in their order, as one vector.
+/// A vector whose lane i is the sum of the lanes of vector i; there are as many vectors as lanes.
 mlir::Value sumLanes(VectorBuilder &vb, Values vectors);
 /// combine(…) over all lanes of one vector, in every lane.
 mlir::Value reduceLanes(VectorBuilder &vb, mlir::Value vector,
                         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
-/// A scalar of the builder's type at a row of a statistic, in every lane.
+/// The element of a row statistic as a scalar of the builder's type, in every lane.
 mlir::Value loadRowScalar(VectorBuilder &vb, const Operand &statistic, mlir::ArrayRef<mlir::Value> domain);
-/// Lane 0 of `vector`.
+/// Stores lane 0 of `vector`.
 void storeRowScalar(VectorBuilder &vb, mlir::Value vector, const Operand &statistic,
                     mlir::ArrayRef<mlir::Value> domain);
 
 /// True for a state whose value columns are innermost.
 bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 
-/// True for a step whose products are of bytes: Q and the weights as integers, K and V of int8 as they are.
+/// True for a step with products of bytes: Q and the weights as integers, K and V of int8 unchanged.
 bool usesByteDot(OnlineStepOp step);
 mlir::LogicalResult verifyDecodeStep(OnlineStepOp op);
 
-/// Of a finalize with `accumulate`: writes the results of a row, at `domain`, and returns what its acc and its old
-/// output are multiplied by.
+/// For a finalize with `accumulate`: writes the row results at `domain`, and returns the factors of its acc and its old
+/// output.
 std::pair<mlir::Value, mlir::Value> mergeOldRow(VectorBuilder &vb, FinalizeOp op, llvm::ArrayRef<mlir::Value> domain);
-/// output = getNew(column, mask) + oldFactor * output for each column of a row; a factor of 0 takes nothing.
+/// output = getNew(column, mask) + oldFactor * output for each column of a row; a factor of 0 ignores the old output.
 void addOldOutput(VectorBuilder &vb, const Operand &output, int64_t columns, bool isContiguous,
                   llvm::function_ref<Values(mlir::Value column)> getDomain, mlir::Value oldFactor,
                   llvm::function_ref<mlir::Value(mlir::Value column, mlir::Value mask)> getNew);

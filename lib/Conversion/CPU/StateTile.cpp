@@ -1,6 +1,6 @@
 //===- StateTile.cpp - pack, init_state and finalize of a tile ------------===//
 //
-// What happens once a query tile: Q (or a tile of a bias or mask) transposed so
+// The work once per query tile: Q (or a tile of a bias or mask) transposed so
 // that rows are lanes, the empty state, and the quotient transposed back.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -80,7 +80,7 @@ static void clearRow(VectorBuilder &vb, Value memref, function_ref<Values(Value)
     memref::StoreOp::create(vb.b, vb.loc, vb.zero(type), memref, at(vb.index(column)));
 }
 
-/// A copy that keeps rows as they are: K or V, widened. A whole tile has zeros behind them.
+/// A copy that keeps the row layout: K or V, widened. A whole tile is padded with zero rows.
 static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op.getOutput().getType()));
   int64_t columns = getStaticSize(op, DimKind::HeadSize);
@@ -164,7 +164,7 @@ LogicalResult attn::cpu::lowerGatherPages(RewriterBase &rewriter, GatherPagesOp 
   return success();
 }
 
-/// Zeros in pairs behind those of `rows` rows, where `pairs` has a static number of them.
+/// Zero pairs after those of `rows` rows, if `pairs` has a static number of them.
 static void emitZeroPairs(VectorBuilder &vb, Value rows, Value pairs) {
   auto type = cast<MemRefType>(pairs.getType());
   int64_t rank = type.getRank(), count = type.getDimSize(rank - 3);
@@ -184,7 +184,7 @@ static void emitZeroPairs(VectorBuilder &vb, Value rows, Value pairs) {
   });
 }
 
-/// A copy that brings pairs of bf16 together: those of a row, transposed so that rows are lanes, or those of a column.
+/// A copy that makes pairs of bf16: along a row, transposed so that rows are lanes, or along a column.
 static LogicalResult packPairs(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   SmallVector<AffineMap> maps = getMaps(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -243,8 +243,8 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
   if (!output.isInnermost(numBatch) && output.isInnermost(numBatch + 1))
     return copyRows(rewriter, op, target);
   int64_t paddedRows = getStaticRows(output, numBatch);
-  // Whatever moves (a mask's bytes, a narrow bias), it moves in vectors of as many elements as the scores that it will
-  // join: f32, or f64 whose tiles may have fewer rows than f32 has lanes.
+  // Any element type (a mask's bytes, a narrow bias) moves in vectors of as many elements as the scores that it is
+  // combined with: f32, or f64, whose tiles may have fewer rows than f32 has lanes.
   bool isSingle = type.getElementTypeBitWidth() <= 32 && paddedRows % target.getLanes(32) == 0;
   VectorBuilder vb(rewriter, loc, target, isSingle ? rewriter.getF32Type() : rewriter.getF64Type());
   if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || paddedRows % vb.lanes != 0)

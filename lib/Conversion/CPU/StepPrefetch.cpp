@@ -15,7 +15,7 @@ static int64_t getBits(const Operand &operand) {
   return getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
 }
 
-/// Those of its tiles whose columns are innermost, in which lines can be asked for.
+/// The tiles with contiguous columns, which can be prefetched by cache lines.
 static SmallVector<PrefetchTile> getTiles(VectorBuilder &vb, PrefetchOp op) {
   SmallVector<PrefetchTile> tiles;
   for (Value memref : op.getTiles()) {

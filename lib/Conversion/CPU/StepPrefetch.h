@@ -19,14 +19,14 @@ struct PrefetchTile {
   mlir::Value firstRow, firstColumn; ///< where the tile starts
   unsigned locality = 2;             ///< of memref.prefetch: 3 for the first-level cache, 2 for the second
 };
-/// Prefetches part number `part` of `parts` parts. Its lines may lie beyond the operand.
+/// Prefetches part `part` of `parts` parts. Its lines may be outside the operand.
 void emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, mlir::Value part, int64_t parts);
 
-/// The tiles of attn.prefetch ops in front of a step, for each of its two products. The products leave memory idle, and
-/// a processor drops most requests of a burst. So each block of products prefetches a small part.
+/// The tiles of attn.prefetch ops before a step, for each of its two products. The products leave memory idle, and a
+/// processor drops most requests of a burst. So each block of products prefetches a small part.
 class StepPrefetches {
 public:
-  /// Takes the ops.
+  /// Takes the attn.prefetch ops before the step.
   StepPrefetches(VectorBuilder &vb, OnlineStepOp step);
   llvm::ArrayRef<PrefetchTile> get(Contraction product) const { return tiles[unsigned(product)]; }
 

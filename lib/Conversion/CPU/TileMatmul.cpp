@@ -90,7 +90,7 @@ static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp roo
   for (AffineExpr expr : llvm::reverse(dims.drop_back())) {
     unsigned dim = cast<AffineDimExpr>(expr).getPosition();
     int64_t size = rows;
-    if (sizes[dim] > 0) // about equal ones of a known number
+    if (sizes[dim] > 0) // of about equal size, if static
       size = std::max<int64_t>(1, llvm::divideCeil(sizes[dim], llvm::divideCeil(sizes[dim], rows)));
     tile[dim] = b.getIndexAttr(size);
     rows /= size;
@@ -98,7 +98,7 @@ static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp roo
   return tile;
 }
 
-/// Buffers of a last tile of fewer rows have the size of the others: it is known, so they can be on the stack.
+/// Gives the buffers of a shorter last tile the static size of the others, so that they can be on the stack.
 static void makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty, ArrayRef<OpFoldResult> tile) {
   if (empty.getType().hasStaticShape() || size_t(empty.getType().getRank()) != tile.size())
     return;
@@ -129,7 +129,7 @@ static LogicalResult tileRoot(RewriterBase &rewriter, linalg::LinalgOp root,
   auto forall = cast<scf::ForallOp>(tiled->loops.front());
   for (auto [old, replacement] : tiled->replacements)
     rewriter.replaceAllUsesWith(old, replacement);
-  // The part of a destination that nothing has written is one of its own.
+  // A part of an unwritten destination becomes a tensor of its own.
   SmallVector<tensor::ExtractSliceOp> slices;
   forall.walk([&](tensor::ExtractSliceOp slice) {
     if (slice.getSource().getDefiningOp<tensor::EmptyOp>())
@@ -162,7 +162,7 @@ struct TileMatmulPass : public attn::impl::TileMatmulPassBase<TileMatmulPass> {
       if (failed(panelColumns))
         return;
       auto &[columns, products] = roots[getRoot(op)];
-      columns = *panelColumns; // equal for all: their results have the same columns
+      columns = *panelColumns; // all products have the same columns
       products.insert(op);
     });
     IRRewriter rewriter(&getContext());

@@ -1,10 +1,10 @@
 //===- TileProducts.cpp - products of matrices by AMX tiles ---------------===//
 //
 // tdpbf16ps adds to a tile of 16 x 16 f32 the product of 16 rows of 32 bf16 and 16
-// rows of 16 pairs: the pairs of bf16 that vdpbf16ps takes as well (BF16Pairs.cpp).
-// Of the eight tile registers four hold sums, two rows and two pairs, so that each
-// tile that is loaded is multiplied twice. All tiles have one shape: LLVM gives a tile
-// register one for the whole of a function.
+// rows of 16 pairs: the pairs of bf16 that vdpbf16ps reads as well (BF16Pairs.cpp).
+// Four of the eight tile registers hold sums, two rows and two pairs, so that each
+// loaded tile is multiplied twice. All tiles have one shape: LLVM gives a tile
+// register one shape for a whole function.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
 // "TDPBF16PS"; Intel Architecture Optimization Reference Manual, "Intel AMX".
@@ -46,8 +46,8 @@ static Value getMatrix(VectorBuilder &vb, Value memref, unsigned row, unsigned c
   return memref::SubViewOp::create(vb.b, vb.loc, matrix, memref, offsets, sizes, strides);
 }
 
-/// The view of the first of `count` positions in dimension `dim` that a whole tile has; null where the memref itself
-/// has them, or where there is no such tile.
+/// The view of the first `count` positions in dimension `dim` of a whole tile; null if the memref itself has these, or
+/// there is no such tile.
 static memref::SubViewOp findPartOfTile(Value memref, unsigned dim, int64_t count) {
   while (cast<MemRefType>(memref.getType()).getDimSize(dim) != count) {
     auto part = memref.getDefiningOp<memref::SubViewOp>();

@@ -25,21 +25,21 @@ struct TileBlock {
   Corner left, right, sums;
   bool isAdded;
   int64_t tilesDown = kBlockTiles, tilesAcross = kBlockTiles;
-  int64_t parts = 1; ///< of elements of both factors, whose matrices have those of one part below those of another
+  int64_t parts = 1; ///< of elements of both factors; their matrices hold the rows of one part below those of another
 };
 
 /// Parts of a left and a right element.
 struct PartPair {
   int64_t left, right;
 };
-/// Those whose products are added up: what is left out is below a half of the last bit of the parts together. In an
-/// order in which few are loaded again.
+/// The pairs of parts whose products are added up: the others are below half of the last bit of all parts. Ordered so
+/// that few are loaded again.
 llvm::ArrayRef<PartPair> getPartPairs(int64_t parts);
 
-/// Its sums as they start, row by row.
+/// The initial sums of a block, row by row.
 Values startTiles(VectorBuilder &vb, const TileBlock &block);
-/// One round of it, of depth kTileDepth from `k` on; calls `behind` with the number of each multiplication behind it,
-/// of sums.size() for each pair of parts.
+/// One round of a block, of depth kTileDepth from `k` on; calls `behind` with the index of each multiplication after
+/// it: sums.size() for each pair of parts.
 void multiplyTiles(VectorBuilder &vb, const TileBlock &block, mlir::Value k, Values &sums,
                    llvm::function_ref<void(int64_t)> behind);
 void storeTiles(VectorBuilder &vb, const TileBlock &block, mlir::ValueRange sums);

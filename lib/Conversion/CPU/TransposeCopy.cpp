@@ -21,7 +21,7 @@ using namespace attn::cpu;
 /// Bits within which shuffles are cheap.
 static constexpr int64_t kBlockBits = 128;
 
-/// Square blocks of `n` vectors in each `n` lanes of them, transposed where they stand.
+/// Transposes square blocks of `n` vectors in each `n` lanes, in place.
 static Values transposeBlocks(VectorBuilder &vb, Values rows) {
   int64_t n = rows.size(), half = n / 2, lanes = cast<VectorType>(rows.front().getType()).getNumElements();
   SmallVector<int64_t> low, high;
@@ -76,7 +76,7 @@ public:
 private:
   Value isBelow(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y); }
 
-  /// Columns of a vector of rows from `first` on, of which there may be fewer, or none. Zero in the place of others.
+  /// Columns of a vector of rows from `first` on; `rows` may end before or in it. Missing rows become zero.
   void packFewRows(Value first, Value rows, Value columns) {
     auto branch = scf::IfOp::create(b, loc, isBelow(first, rows), /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
@@ -111,25 +111,25 @@ private:
     });
   }
 
-  /// The last of `rows` stands for those beyond it, of `count` from `first` on.
+  /// Of `count` rows from `first` on, those past the last of `rows` are replaced by it.
   void setRows(Value first, int64_t count, Value rows) {
     Value last = vb.subtract(rows, vb.index(1));
     for (int64_t i = 0; i < count; ++i)
       rowsThere.push_back(vb.minimum(vb.add(first, i), last));
   }
 
-  /// Elements of a block in the vectors that are loaded.
+  /// Elements of a block in each loaded vector.
   int64_t getBlock() const { return std::min<int64_t>(vb.lanes, kBlockBits / getBits(toLanes ? outer : lanes)); }
 
-  /// Of a square the elements from number `block` on of the vectors that are loaded, which are as many that are stored.
-  /// Where `mask` is given, lanes outside of it become zero.
+  /// Transposes the elements from `block` on of the vectors loaded for a square; as many vectors are stored. With
+  /// `mask`, lanes outside of it become zero.
   void copyBlock(Value row, Value column, int64_t block, Value mask = {}) {
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
     Values vectors;
     for (int64_t i = 0; i < getBlock(); ++i)
       vectors.push_back(loadBlocks(from, row, column, i, block, getBlock()));
     vectors = transposeBlocks(vb, std::move(vectors));
-    bool isLastFirst = !toLanes && !rowsThere.empty(); // the last row takes the place of those beyond it
+    bool isLastFirst = !toLanes && !rowsThere.empty(); // the last row overwrites those past it
     for (int64_t number = 0; number < getBlock(); ++number) {
       int64_t i = isLastFirst ? getBlock() - 1 - number : number;
       storeVector(vectors[i], to, getVectorIndices(to, row, column, block + i, 0), mask);
@@ -140,7 +140,7 @@ private:
     return getElementTypeOrSelf(side.operand.memref.getType()).getIntOrFloatBitWidth() * (side.holdsPairs ? 2 : 1);
   }
 
-  /// Of the vectors i, i + block, i + 2 block... of a square the `block` elements from `first` on, side by side.
+  /// Joins `block` elements from `first` on of the vectors i, i + block, i + 2 block... of a square.
   Value loadBlocks(const TransposeSide &side, Value row, Value column, int64_t i, int64_t first, int64_t block) {
     if (block == vb.lanes)
       return loadVector(side, getVectorIndices(side, row, column, i, 0), block);
@@ -166,7 +166,7 @@ private:
     return vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getIntegerType(getBits(side))), loaded);
   }
 
-  /// Where `mask` is given, lanes outside of it become zero.
+  /// With `mask`, lanes outside of it become zero.
   void storeVector(Value vector, const TransposeSide &side, ValueRange indices, Value mask = {}) {
     Type type = getElementTypeOrSelf(side.operand.memref.getType());
     if (isa<FloatType>(type) && !side.holdsPairs)
@@ -199,7 +199,7 @@ private:
     return side.getIndices(rowsThere.empty() ? vb.add(row, i) : rowsThere[i], vb.add(column, first));
   }
 
-  /// Rows [first, last), columns [firstColumn, lastColumn). Where `rows` is given, rows from there on become zero.
+  /// Rows [first, last), columns [firstColumn, lastColumn). With `rows`, rows from there on become zero.
   void copyElements(Value first, Value last, Value firstColumn, Value lastColumn, Value rows) {
     if (getConstantIntValue(firstColumn) && getConstantIntValue(firstColumn) == getConstantIntValue(lastColumn))
       return;
@@ -246,7 +246,7 @@ private:
   Location loc;
   const TransposeSide &outer, &lanes;
   bool toLanes;
-  Values rowsThere; ///< the rows of the outer side, where some of them may not be there
+  Values rowsThere; ///< the rows of the outer side to read, if some may not exist
 };
 
 } // namespace

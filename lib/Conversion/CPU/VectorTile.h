@@ -40,7 +40,7 @@ public:
       : b(builder), loc(loc), target(target), elementType(elementType), lanes(target.getLanes(elementType.getWidth())),
         vectorType(mlir::VectorType::get({lanes}, elementType)) {}
 
-  /// As many lanes as another element type has.
+  /// Uses as many lanes as another element type has.
   void setLanes(int64_t count) {
     lanes = count;
     vectorType = mlir::VectorType::get({count}, elementType);
@@ -66,23 +66,23 @@ public:
   mlir::Value zero(mlir::Type type) { return mlir::arith::ConstantOp::create(b, loc, b.getZeroAttr(type)); }
   mlir::Value broadcast(mlir::Value scalar);
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
-  /// Lanes of `mask` alone, others 0; all of them where it is null.
+  /// Loads the lanes of `mask`, others 0; all lanes if it is null.
   mlir::Value loadMasked(mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
-  /// As many lanes along dimension `position` of the domain, in whatever stride the operand has it.
+  /// A vector along dimension `position` of the domain, with any stride of the operand.
   mlir::Value loadStrided(const Operand &operand, unsigned position, llvm::ArrayRef<mlir::Value> domain,
                           mlir::Value mask);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
   void storeMasked(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
   /// The first `count` lanes; null for all of them.
   mlir::Value getMask(int64_t count);
-  /// The same for a number that the call knows.
+  /// The same for a dynamic count.
   mlir::Value createMask(mlir::Value count);
 
   /// a * b + c, in one instruction where the target has it: fma in software would be a call a lane.
   mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
-  /// a * b + c in lanes where a is not 0, c in others, whatever b is there.
+  /// a * b + c in lanes where a is not 0, c in others, whatever b is.
   mlir::Value multiplyAddNonZero(mlir::Value a, mlir::Value b, mlir::Value c);
-  /// One max instruction, which is b where a is NaN; b is none.
+  /// One max instruction: b where a is NaN. b must not be NaN.
   mlir::Value max(mlir::Value a, mlir::Value b);
   /// Lane-wise a == constant.
   mlir::Value isEqual(mlir::Value a, double constant);
@@ -96,12 +96,12 @@ public:
   mlir::Value exp2(mlir::Value x, mlir::Type roundedTo = {});
   /// exp(x - max) lane-wise.
   mlir::Value expDifference(mlir::Value x, mlir::Value max, mlir::Type roundedTo = {});
-  /// exp(min(score - max, 0) - logSum) lane-wise, as 2^(min(score - max, 0) log2 e - logSum log2 e): the weight that an
-  /// earlier pass has found max and logSum of. Its scores may be rounded in another way. logSum may be null for 0.
+  /// exp(min(score - max, 0) - logSum) lane-wise, as 2^(min(score - max, 0) log2 e - logSum log2 e): the weight of a
+  /// key, from max and logSum of an earlier pass. Its scores may be rounded differently. logSum may be null for 0.
   mlir::Value weightOf(mlir::Value score, mlir::Value max, mlir::Value logSum);
 
   // Pairs of bf16, as their dot products take them. `pairs` holds them innermost, (…, pair, 2 * other).
-  /// The last two dimensions as one.
+  /// Collapses the last two dimensions.
   mlir::Value collapsePairs(mlir::Value memref);
   /// Two adjacent elements as the bits of one integer.
   mlir::Value loadPair(mlir::Value memref, mlir::ValueRange indices);
@@ -112,13 +112,13 @@ public:
   mlir::Value narrow(mlir::Value vector);
   /// (even, odd) lane-wise, rounded.
   mlir::Value makePairs(mlir::Value even, mlir::Value odd);
-  /// The same with ties away from 0, by integers; of NaNs whose payload is all ones it may make a 0.
+  /// The same with ties away from 0, by integers; a NaN whose payload is all ones may become 0.
   mlir::Value makePairsByIntegers(mlir::Value even, mlir::Value odd);
   /// (even, odd) lane-wise of the upper halves of integers, which are bf16.
   mlir::Value joinPairs(mlir::Value even, mlir::Value odd);
   /// The parts of a float, or of each lane of a vector of f32, as integers whose upper halves they are (attn.pack).
   Values splitParts(mlir::Value value, int64_t parts);
-  /// The bf16 of such an integer.
+  /// The bf16 in the upper half of such an integer.
   mlir::Value getUpperHalf(mlir::Value bits);
   /// acc + the sum of the products of each lane's pairs; `pair` may be an integer in all lanes.
   mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
@@ -158,26 +158,26 @@ struct Operand {
   bool isInnermost(unsigned position) const;
 };
 
-/// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth). Where
-/// `combine` is given it makes the next accumulator: from k, the scalar in all lanes, the vector, and the accumulator.
+/// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth). `combine`, if
+/// given, makes the next accumulator from k, the scalar in all lanes, the vector, and the accumulator.
 using Combine = llvm::function_ref<mlir::Value(mlir::Value k, mlir::Value scalar, mlir::Value vector, mlir::Value acc)>;
 Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value depth, mlir::ValueRange init,
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                           llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine combine = {});
 
-/// Lanes of f32 of a vector of which a multiply-add takes one as a factor (TargetInfo::takesLanes).
+/// Lanes of a vector of f32, of which a multiply-add reads one as a factor (TargetInfo::takesLanes).
 constexpr int64_t kQuadLanes = 4;
 
-/// The same where kQuadLanes scalars are one load and each multiply-add takes a lane of it: so many
-/// steps of k of a row where `isAlongDepth`, or so many rows at each k. `quadAt(r, k)` loads them. A step of the
-/// loop is `unroll` of k, which divides the depth.
+/// The same with one load for kQuadLanes scalars, of which each multiply-add reads a lane: kQuadLanes steps of k of a
+/// row if `isAlongDepth`, else kQuadLanes rows at each k. `quadAt(r, k)` loads them. An iteration has `unroll` steps of
+/// k, which divides the depth.
 Values emitLaneKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value depth, mlir::ValueRange init,
                       bool isAlongDepth, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> quadAt,
                       llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, int64_t unroll);
 
-/// sums = left right by a tile instruction, or sums += left right where `isAdded`: `left` holds rows of bf16, `right`
-/// pairs of them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp).
-/// With `parts`, the rows of one part of all elements lie below those of another.
+/// sums = left right by a tile instruction, or sums += left right with `isAdded`: `left` holds rows of bf16, `right`
+/// pairs of them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp). With
+/// `parts`, the rows of one part are stored below those of another.
 void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded,
                      int64_t parts = 1);
 /// The matrix of two dimensions of an operand's domain; its others have size 1.
@@ -186,9 +186,9 @@ mlir::Value getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, u
 /// these dimensions of the domain innermost; and the matrix of all of it.
 bool hasPartsInOrder(const Operand &operand, unsigned row, unsigned column);
 mlir::Value getPartsMatrix(VectorBuilder &vb, mlir::Value memref);
-/// True for an operand of `count` positions of a dimension of the domain, or of the first ones of a tile of so many.
+/// True for an operand with `count` positions in a dimension of the domain, or the first ones of a tile with that many.
 bool hasWholeTile(const Operand &operand, unsigned position, int64_t count);
-/// All of these positions.
+/// The operand with all these positions.
 Operand getWholeTile(VectorBuilder &vb, const Operand &operand, unsigned position, int64_t count);
 /// The matrix of the last two dimensions of collapsed pairs, of all parts.
 mlir::Value getPairMatrix(VectorBuilder &vb, mlir::Value pairs, int64_t parts = 1);
@@ -198,21 +198,21 @@ mlir::Value getPairMatrix(VectorBuilder &vb, mlir::Value pairs, int64_t parts = 
 Values forEachBlock(VectorBuilder &vb, mlir::OpFoldResult count, int64_t block, mlir::ValueRange init,
                     llvm::function_ref<Values(mlir::Value first, int64_t rows, mlir::ValueRange)> body);
 
-/// Booleans are bytes in memory; as bytes they have a vector form. Other memrefs as they are.
+/// A view of booleans as bytes, which have a vector form; other memrefs unchanged.
 mlir::Value viewAsBytes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref);
 
-/// Which positions the lanes of a vector of scores are: the query rows of one key, or the keys of one query row.
+/// The positions of the lanes of a vector of scores: the query rows of one key, or the keys of one query row.
 enum class LaneAxis { Queries, Keys };
 
 /// Scalar ops cloned as ops on vectors of lanes where they depend on one (LaneCloner.cpp).
 class LaneCloner {
 public:
-  /// `loadsRows`: positions may be taken as consecutive where they are in form. Query rows of a tile may not: those
-  /// beyond the last one read what it reads.
+  /// `loadsRows`: consecutive positions may be loaded as rows. Query rows of a tile may not: those past the last one
+  /// read the last one.
   LaneCloner(VectorBuilder &vb, bool loadsRows) : vb(vb), loadsRows(loadsRows) {}
   /// first, first + 1, …
   mlir::Value getPositions(mlir::Value first);
-  /// Its results, in `mapping`; only lanes of `mask` read memory, where it is given.
+  /// Clones `op` and maps its results; with `mask`, only lanes of it read memory.
   void clone(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value mask);
   mlir::Value toVector(mlir::Value value);
   /// Adds the lanes of `mask` to where attn.accumulate says, 0 in lanes where `isRemoved`; both may be null.
@@ -230,8 +230,8 @@ private:
 /// A score function of vectors of scores; several at once are cheaper (LaneCode.cpp).
 Values applyScoreFunction(VectorBuilder &vb, ScoreFunction function, mlir::ValueRange scores);
 
-/// Where a vector of scores is: number `v` of the rows of a block, and the key, or the first of them where lanes are
-/// keys. `key` may be null where a region has none. Only lanes of `mask` read memory, where it is given.
+/// The position of a vector of scores: index `v` of the rows of a block, and the key, or the first key if lanes are
+/// keys. `key` may be null if a region has none. With `mask`, only lanes of it read memory.
 struct LanePosition {
   int64_t v = 0;
   mlir::Value key, mask = {};
@@ -243,11 +243,11 @@ public:
   /// `region` may be null or empty.
   LaneRegion(VectorBuilder &vb, mlir::Region *region, LaneAxis axis = LaneAxis::Queries);
   bool isEmpty() const { return !region || region->empty(); }
-  /// Evaluates what depends on neither key nor argument, for each of `queries`: the first of a vector of query rows, or
-  /// the row whose keys the lanes are. `head` is the head in the tile, null for the only one.
+  /// Evaluates the ops that depend on neither key nor argument, for each of `queries`: the first of a vector of query
+  /// rows, or the row whose keys are the lanes. `head` is the head in the tile, null for the only one.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
-  /// What the region yields there, with number i of `getArguments` as its arguments. Its attn.accumulate add 0 in lanes
-  /// where `isRemoved`, if it is given.
+  /// The values that the region yields at these positions, with `getArguments(i)` as its arguments. Its attn.accumulate
+  /// adds 0 in lanes of `isRemoved`, if given.
   Values evaluate(llvm::ArrayRef<LanePosition> at, llvm::function_ref<Values(size_t i)> getArguments,
                   mlir::Value isRemoved = {});
   /// The same of one.
@@ -272,18 +272,18 @@ public:
   /// True where a key may be removed or have a score of -inf: the guarded softmax is needed.
   bool isPartial() const { return functions.mayRemove(); }
   bool modifiesWeights() const { return functions.weightMod; }
-  /// The factor of scores to which nothing else happens.
+  /// The scale of scores without other functions.
   std::optional<double> getOnlyScale() const;
-  /// Starts a block: as LaneRegion::prepare.
+  /// Starts a block, like LaneRegion::prepare.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
-  /// What becomes of the products there.
+  /// The score of the products at a position.
   mlir::Value apply(mlir::Value raw, LanePosition at);
-  /// Its two parts, for those who have several vectors at once: scale and score_mod; bias and masks.
+  /// The two parts of `apply`, for several vectors at once: scale and score_mod; bias and masks.
   Values modify(mlir::ValueRange raw, llvm::ArrayRef<LanePosition> at);
   mlir::Value remove(mlir::Value score, LanePosition at);
-  /// Times the scale.
+  /// Multiplies by the scale.
   mlir::Value scale(mlir::Value raw);
-  /// What a weight has become when it multiplies V.
+  /// The factor of V that a weight becomes.
   mlir::Value modifyWeight(mlir::Value weight, LanePosition at);
 
 private:
@@ -308,7 +308,7 @@ struct TransposeSide {
 };
 /// Indices of (row, column) in an operand over the domain (batch…, query, column).
 TransposeSide getSide(VectorBuilder &vb, Operand operand, unsigned numBatch);
-/// The number of rows that an operand holds, along the domain's query dimension; null where it broadcasts over them.
+/// The number of rows of an operand, along the domain's query dimension; null if it broadcasts over them.
 mlir::Value getNumRows(VectorBuilder &vb, const Operand &operand, unsigned numBatch);
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);
@@ -321,7 +321,7 @@ void emitPairRows(VectorBuilder &vb, const TransposeSide &rows, mlir::Value coun
 /// Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane.
 void populateLaneMathPatterns(mlir::RewritePatternSet &patterns);
 
-// One function an op; an error where the op has not the form that attn-tile leaves.
+// One function per op; an error if the op does not have the form that attn-tile produces.
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
 /// The same of parts of elements (PackParts.cpp).
 mlir::LogicalResult packParts(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
@@ -329,7 +329,7 @@ mlir::LogicalResult lowerInitState(mlir::RewriterBase &rewriter, InitStateOp op,
 mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
 mlir::LogicalResult lowerBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp op, const TargetInfo &target);
 mlir::LogicalResult lowerPackBytes(mlir::RewriterBase &rewriter, PackBytesOp op, const TargetInfo &target);
-/// Of what is asked for at once, beside no product.
+/// Prefetches at once, without products to overlap with.
 mlir::LogicalResult lowerPrefetch(mlir::RewriterBase &rewriter, PrefetchOp op, const TargetInfo &target);
 mlir::LogicalResult lowerGatherPages(mlir::RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerClassifyTile(mlir::RewriterBase &rewriter, ClassifyTileOp op, const TargetInfo &target);
