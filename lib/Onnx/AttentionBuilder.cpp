@@ -14,7 +14,7 @@ using namespace attn;
 using namespace attn::onnx;
 
 namespace {
-/// Dimensions of the domain of attn.sdpa. The chain's ops have but one of the last two, in the place of the first.
+/// Dimensions of the domain of attn.sdpa. The chain's ops have only one of D and E, at the position of D.
 enum Loop : unsigned { B, H, I, J, D, E };
 } // namespace
 
@@ -47,25 +47,25 @@ Value AttentionBuilder::splitHeads(const Value &packed, int64_t heads, int64_t s
           b.make<tensor::ExpandShapeOp>(b.getType(packed.element, sizes), packed.ir, groups, b.fold(sizes))};
 }
 
-/// The first keys, a view: what a mask of fewer keys leaves.
+/// A view of the first keys, for a mask of fewer keys.
 Rows AttentionBuilder::takePrefix(const Rows &rows, int64_t count) {
   Sizes sizes = rows.tensor.sizes;
-  // Its own batch, so that the entry knows it for the size of this tensor.
+  // The view's own batch size, which the entry checks against this tensor.
   if (!batch.number)
     sizes[0] = b.addDim(rows.tensor.ir, 0);
   sizes[rows.isHeadMajor ? 2 : 1] = fixed(count);
   return {b.slice(rows.tensor, Sizes(4, fixed(0)), sizes), rows.isHeadMajor};
 }
 
-/// With sizes of its own, so that the entry knows them for those of this tensor.
+/// The mask with its own sizes, which the entry checks against this tensor.
 Value AttentionBuilder::withOwnSizes(Value mask) {
   for (auto [dim, dimension] : llvm::enumerate(node.getInputShape(kMask)))
     mask.sizes[dim] = addSize(dimension, kMask, dim);
   return mask;
 }
 
-/// attn_mask in the type of Q, as the operator's function body has it; narrower floats, which are exact in it, stay.
-/// Integers are numbers to add, as floats are.
+/// attn_mask in the type of Q, as in the operator's function body; narrower floats stay, as they are exact in it.
+/// Integers are added, like floats.
 Value AttentionBuilder::addMask() {
   if (!node.has[kMask])
     return {};
@@ -77,7 +77,7 @@ Value AttentionBuilder::addMask() {
   return b.cast(withOwnSizes(mask), node.elements.query);
 }
 
-/// A mask of fewer keys with false or -inf behind them.
+/// A mask of fewer keys, padded with false or -inf.
 Value AttentionBuilder::padMask(const Value &mask) {
   Value given = withOwnSizes(mask);
   Sizes sizes = given.sizes;
@@ -92,7 +92,7 @@ mlir::Value AttentionBuilder::addWide(const Size &size) {
   return size.number ? b.integer(*size.number, b.getI64Type()) : b.make<arith::IndexCastOp>(b.getI64Type(), size.value);
 }
 
-/// What the input of lengths holds, with `added` to it, as i32 from 0 to `limit`, one a batch index.
+/// The elements of the input of lengths, plus `added`, as i32 clamped to [0, limit], one per batch index.
 Value AttentionBuilder::addCounts(mlir::Value added, mlir::Value limit) {
   Value lengths = getInput(kLengths), counts = b.addEmpty(DataType::Int32, {batch});
   mlir::Value zero = b.zero(b.getI64Type());
@@ -122,7 +122,7 @@ mlir::Value AttentionBuilder::addLengths(const Size &most) {
 // The computation
 //===----------------------------------------------------------------------===//
 
-/// True where the place of a query is told from the last key: a view of the first keys would move it.
+/// True if the position of a query is relative to the last key: a view of the first keys would shift it.
 bool AttentionBuilder::isLowerRight() const {
   if (node.lengths.appends)
     return false;
@@ -132,9 +132,9 @@ bool AttentionBuilder::isLowerRight() const {
   return isPlaced && (isByLengths || (left && *left < *pastKeys.number));
 }
 
-/// Query i is behind the keys that were there before, at position p = i + past, or, where K and V are a cache that
-/// holds its own keys already, i + nonpad_kv_seqlen - queries (onnx 1.23, an erratum of opsets 24 and 25). It keeps key
-/// j iff p - left <= j <= p + right; causal is right = 0.
+/// Query i follows the past keys, at position p = i + past, or, if K and V are a cache that contains its own keys, i +
+/// nonpad_kv_seqlen - queries (onnx 1.23, an erratum of opsets 24 and 25). It keeps key j iff p - left <= j <= p +
+/// right; causal is right = 0.
 template <typename Op> void AttentionBuilder::setCausal(Op op) {
   std::optional<int64_t> left = node.window.left, right = node.isCausal ? 0 : node.window.right;
   if (!left && !right)
@@ -215,7 +215,7 @@ mlir::Value AttentionBuilder::addSdpa(const Value &q, Rows k, Rows v, const Valu
   return sdpa->getResult(0);
 }
 
-/// The steps one by one; the scores are f32, of doubles f64.
+/// The steps one by one; the scores are f32, or f64 for doubles.
 mlir::Value AttentionBuilder::addChain(const Value &q, const Rows &k, const Rows &v, const Value &y) {
   Value last = {node.getComputeElement() == DataType::Double ? DataType::Double : DataType::Float,
                 {batch, heads, queries, keys}};
@@ -283,7 +283,7 @@ AttentionOutputs AttentionBuilder::build() {
   }
   Rows k = addRows(kK, kPastKey, kPresentKey, node.sizes.headSize);
   Rows v = addRows(kV, kPastValue, kPresentValue, node.sizes.valueSize);
-  // In the widest type of Q and V.
+  // The wider of the types of Q and V.
   const DataType compute = node.getComputeElement();
   q = b.cast(q, compute);
   k.tensor = b.cast(k.tensor, compute);

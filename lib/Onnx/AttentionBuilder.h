@@ -1,8 +1,8 @@
 //===- AttentionBuilder.h - what an Attention node computes -----*- C++ -*-===//
 //
-// Of a node alone and of one between others alike: first views and
-// concatenations of the inputs, then attn.sdpa, or the chain where scores are
-// asked for (AttentionBuilder.cpp). AttentionCache.cpp has the caches.
+// For a node alone and a node between others alike: views and concatenations of
+// the inputs, then attn.sdpa, or the chain if the scores are an output
+// (AttentionBuilder.cpp). AttentionCache.cpp has the caches.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ namespace attn::onnx {
 using AttentionInputs = std::array<mlir::Value, kNumInputs>;
 using AttentionOutputs = std::array<Value, kNumOutputs>;
 
-/// K or V as the attention op reads them: (batch, heads, rows, size), or with rows in front of heads.
+/// K or V as the attention op reads them: (batch, heads, rows, size), or with rows before heads.
 struct Rows {
   Value tensor;
   bool isHeadMajor;
@@ -28,7 +28,7 @@ public:
   AttentionBuilder(GraphBuilder &b, const AttentionNode &node, const AttentionInputs &inputs)
       : b(b), node(node), inputs(inputs) {}
   AttentionOutputs build();
-  /// With sizes that only the run knows left open.
+  /// The input with dynamic sizes left open.
   Value getInput(Input input) const;
 
 private:
@@ -65,7 +65,7 @@ private:
   const AttentionNode &node;
   const AttentionInputs &inputs;
   Size batch, heads, kvHeads, queries, newKeys, pastKeys, keys;
-  Value starts; ///< of a node that appends at lengths: where the first query and the new rows stand
+  Value starts; ///< of a node that appends at lengths: the position of the first query and new row
   AttentionOutputs outputs;
 };
 

@@ -1,9 +1,8 @@
 //===- AttentionCache.cpp - past and new keys of an Attention node --------===//
 //
-// present = past, then the new rows. GroupQueryAttention with a cache: of each
-// batch index, the new rows and the queries stand in front of the end of its
-// keys, and past rows lie in front of them. What lies behind that end means
-// nothing.
+// present = past, then the new rows. In GroupQueryAttention with a cache, the
+// keys of each batch index end with the new rows, which the queries belong to,
+// after the past rows. Rows past that end are undefined.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +15,7 @@ using namespace attn::onnx;
 
 static const Sizes kOrigin(4, fixed(0));
 
-/// The rows of K or V that the attention reads, and the present output where it is asked for.
+/// The rows of K or V that the attention reads, and the present output if requested.
 Rows AttentionBuilder::addRows(Input input, Input past, Output present, int64_t size) {
   Rows rows = {getInput(input), !node.isPacked};
   if (node.isPacked) {
@@ -46,7 +45,7 @@ Value AttentionBuilder::addCache(const Rows &rows, Input past, int64_t size) {
     return cache;
   Value before = node.has[past] ? getInput(past) : Value();
   before.sizes = {batch, kvHeads, pastKeys, fixed(size)};
-  // One side without rows: the other is all of it, and a kernel returns no argument as it is.
+  // If one side has no rows, the cache is a copy of the other: a kernel cannot return an argument.
   if (!node.has[past] || pastKeys.number == 0)
     return addHeadMajor(rows, cache);
   if (newKeys.number == 0)
@@ -63,7 +62,7 @@ Value AttentionBuilder::addCache(const Rows &rows, Input past, int64_t size) {
 // New rows where lengths say
 //===----------------------------------------------------------------------===//
 
-/// lengths + offset - queries, from 0 on, so that the new rows end inside of the cache.
+/// lengths + offset - queries, at least 0, so that the new rows end inside the cache.
 void AttentionBuilder::addStarts() {
   mlir::Value rows = addWide(queries), all = addWide(keys);
   mlir::Value offset = b.integer(node.lengths.offset, b.getI64Type()), zero = b.zero(b.getI64Type());
@@ -78,9 +77,9 @@ Size AttentionBuilder::addMinimum(const Size &lhs, const Size &rhs) {
   return {std::nullopt, b.make<arith::MinSIOp>(left, right)};
 }
 
-/// A cache of zeros, and over them the past rows.
+/// A cache of zeros with the past rows written to it.
 Value AttentionBuilder::addPastRows(Input past, DataType element, const Sizes &all) {
-  // Rows that neither past nor new ones fill.
+  // Zeros for rows that are neither past nor new.
   Value cache = b.addZeros(element, all);
   Size kept = isSame(pastKeys, keys) ? pastKeys : addMinimum(pastKeys, keys);
   if (kept.number == 0)
@@ -93,7 +92,7 @@ Value AttentionBuilder::addPastRows(Input past, DataType element, const Sizes &a
   return b.insert(isSame(kept, pastKeys) ? before : b.slice(before, kOrigin, sizes), cache, kOrigin);
 }
 
-/// The cache as (batch, heads, rows, size): past rows, and over them the new ones from `starts` on.
+/// The cache as (batch, heads, rows, size): the past rows, overwritten by the new ones from `starts` on.
 Value AttentionBuilder::addAppended(const Rows &rows, Input past, int64_t size) {
   const DataType element = rows.tensor.element;
   const Sizes all = {batch, kvHeads, keys, fixed(size)};
@@ -101,7 +100,7 @@ Value AttentionBuilder::addAppended(const Rows &rows, Input past, int64_t size) 
   if (newKeys.number == 0 || keys.number == 0)
     return cache;
 
-  // The new rows that fit: all of them, but for a buffer that is shorter.
+  // The number of new rows that fit: all of them, unless the buffer is shorter.
   Size count = isSame(newKeys, keys) ? newKeys : addMinimum(newKeys, keys);
   Value fresh = rows.tensor;
   if (!rows.isHeadMajor)
@@ -121,6 +120,6 @@ Value AttentionBuilder::addAppended(const Rows &rows, Input past, int64_t size) 
   cache.ir = loop.getResult(0);
   if (keys.number)
     return cache;
-  // The entry knows no sizes through a loop: what is returned has those of the buffer.
+  // The entry cannot trace sizes through a loop: the copy has the sizes of the buffer.
   return {element, all, b.make<linalg::CopyOp>(cache.ir, b.addEmpty(element, all).ir)};
 }

@@ -1,7 +1,7 @@
 //===- ExternalData.cpp - weights in files beside the model ---------------===//
 //
-// TensorProto.external_data: location, offset and length. A location is below
-// the folder of the model, also where links lead elsewhere.
+// TensorProto.external_data: location, offset and length. A location must be
+// inside the folder of the model, also after following links.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,7 +47,7 @@ static StringRef findEntry(const TensorData &tensor, StringRef key) {
   return "";
 }
 
-/// The bytes of a file; an error without the place where it is asked for.
+/// The bytes of a file; the error does not name the tensor.
 Expected<StringRef> Loader::open(StringRef location) {
   auto &known = model.files[location];
   if (known)

@@ -10,7 +10,7 @@
 
 namespace attn::onnx {
 
-/// Maps the files that hold tensors of the model; they lie in `folder`, never outside of it. Errors start with `name`.
+/// Maps the files of the model's tensors, which must be inside `folder`. Errors start with `name`.
 llvm::Error loadExternalData(Model &model, llvm::StringRef folder, llvm::StringRef name);
 
 } // namespace attn::onnx

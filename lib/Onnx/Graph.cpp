@@ -30,7 +30,7 @@ bool attn::onnx::isConstant(const Value &value) {
 
 Error attn::onnx::addInitializers(const Model &model, GraphFunction &function) {
   for (const auto &entry : model.initializers) {
-    // One that no rule takes is an error where a node reads it.
+    // A tensor that no rule supports is an error when a node reads it.
     if (Error error = checkTensor(entry.second))
       llvm::consumeError(std::move(error));
     else
@@ -41,7 +41,7 @@ Error attn::onnx::addInitializers(const Model &model, GraphFunction &function) {
 
 namespace {
 
-/// Goes through the nodes in their order, which is topological.
+/// Visits the nodes in their order, which is topological.
 class Planner {
 public:
   Planner(Model &model, mlir::MLIRContext &context, StringRef name) : model(model), name(name) {
@@ -60,7 +60,7 @@ private:
   Model &model;
   StringRef name;
   GraphPlan plan;
-  bool readsUnknown = false;         ///< the current node reads a value of an uncovered node, whose type is not known
+  bool readsUnknown = false;         ///< the current node reads a value of an uncovered node without a known type
   llvm::StringMap<size_t> producers; ///< the node of each value that a node makes
 };
 
@@ -83,7 +83,7 @@ const Value *Planner::findAlike(StringRef output) const {
   return isAlike && output == node.outputs.front() ? plan.function->find(node.inputs.front()) : nullptr;
 }
 
-/// An operand that no covered node makes is taken for an argument.
+/// An operand without a covered producer becomes an argument.
 Error Planner::addOperand(StringRef operand) {
   if (operand.empty() || plan.function->find(operand))
     return Error::success();
@@ -109,7 +109,7 @@ Error Planner::addNode(size_t index) {
   return Error::success();
 }
 
-/// What the model does not say of a value.
+/// The type of a value that the model does not declare.
 void Planner::addType(StringRef valueName) {
   const Value *value = valueName.empty() ? nullptr : plan.function->find(valueName);
   TensorType &type = model.types[valueName];
@@ -176,7 +176,7 @@ void Planner::cutParts() {
       const Value *value = plan.function->find(operand);
       size_t other = found->second;
       if (isCovered[i] && isCovered[other] && levels[i] == levels[other] && value && !isConstant(*value) &&
-          !value->integers) // sizes are told by other values
+          !value->integers) // lists of sizes do not join parts
         classes.join(i, other);
     }
   classes.compress();
@@ -192,7 +192,7 @@ void Planner::cutParts() {
   }
 }
 
-/// ONNX wants the nodes in an order in which each value is made before it is read: then there is no cycle.
+/// ONNX requires that each value is produced before it is read: then there is no cycle.
 static Error checkOrder(const Model &model, StringRef name) {
   auto getLabel = [&](size_t index) {
     const Node &node = model.nodes[index];

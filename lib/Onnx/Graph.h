@@ -15,26 +15,26 @@
 
 namespace attn::onnx {
 
-/// What became of the nodes.
+/// The result of planning: which nodes are covered.
 struct GraphPlan {
-  /// All that is covered, built but for its end.
+  /// The function of all covered nodes, not finished yet.
   std::unique_ptr<GraphFunction> function;
   bool isWhole = false; ///< each node is covered, and each output is there
   /// Nodes of the parts that hold a softmax between products, where the graph is not covered; in the graph's order.
   std::vector<std::vector<size_t>> parts;
   /// Nodes without a rule for what they are, with the reason.
   std::vector<std::pair<size_t, std::string>> uncovered;
-  /// Of these the nodes that have a rule, and read values of others of these without a known type.
+  /// Those of them that have a rule, but read values of uncovered nodes without a known type.
   std::vector<size_t> followers;
-  /// What is wrong with inputs and outputs of the graph, with its name.
+  /// Problems with inputs and outputs of the graph, with their names.
   std::vector<std::string> problems;
 };
 
 /// Builds all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
 llvm::Expected<GraphPlan> planGraph(Model &model, mlir::MLIRContext &context, llvm::StringRef name);
 
-/// The function of one part (GraphParts.cpp); its arguments are what other nodes make, its results what others read.
-/// Constants and sizes that nodes outside have calculated are calculated again.
+/// The function of one part (GraphParts.cpp): its arguments are produced by other nodes, its results read by others.
+/// Constants and sizes from outside are computed again.
 llvm::Expected<mlir::func::FuncOp> buildPart(const Model &model, mlir::MLIRContext &context, const GraphFunction &whole,
                                              llvm::ArrayRef<size_t> nodes, llvm::StringRef name);
 

@@ -13,7 +13,7 @@
 using namespace attn::onnx;
 using Predicate = arith::CmpIPredicate;
 
-/// What overflows is no size: checkValue refuses it where it is used as one.
+/// Overflow gives an invalid size: checkValue refuses it where it is used as one.
 static Size getOverflow() { return fixed(-1); }
 
 Size GraphBuilder::addDim(mlir::Value tensor, size_t dim) {
@@ -114,7 +114,7 @@ Size GraphBuilder::divide(const Size &lhs, const Size &rhs) {
     return fixed(*lhs.number / *rhs.number);
   if (std::optional<SizeSum> quotient = SizeSum::divide(sizes.get(lhs), sizes.get(rhs)))
     return addSum(quotient);
-  // A size of 0 has a product of 0: no trap.
+  // A product with a size of 0 is 0 and does not trap.
   bool isNatural = areNatural(lhs, rhs);
   Size divisor = rhs.number ? rhs : maximum(rhs, fixed(1));
   return isNatural ? addAtom<arith::DivUIOp>({lhs, divisor}, false) : addAtom<arith::DivSIOp>({lhs, divisor}, true);

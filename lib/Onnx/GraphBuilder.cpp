@@ -128,7 +128,7 @@ mlir::Value GraphBuilder::get(const Value &value) {
     mlir::Value &tensor = tensors[value.data];
     return tensor ? tensor : tensor = constant(getElements(*value.data, getType(value)));
   }
-  // Integers that are known, of which some may be sizes of this run.
+  // Known integers, some of which may be dynamic sizes.
   mlir::Type type = getElementType(value.element);
   llvm::SmallVector<mlir::Value> elements;
   for (const Size &size : *value.integers)
@@ -173,7 +173,7 @@ Value GraphBuilder::broadcast(const Value &value, const Sizes &sizes) {
   return addElementwise(value.element, sizes, {&value}, [](Args x) { return x[0]; });
 }
 
-/// No slice of a tensor without elements is inside it, as MLIR has it; nor is there anything to move.
+/// An empty slice is a new tensor: MLIR allows none of a tensor without elements.
 Value GraphBuilder::slice(const Value &value, const Sizes &offsets, const Sizes &sizes, llvm::ArrayRef<int64_t> steps) {
   if (hasNoElements(sizes))
     return addEmpty(value.element, sizes);
@@ -206,7 +206,7 @@ Value GraphBuilder::addGeneric(const Value &init, const Exprs &initMap, llvm::Ar
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<mlir::Value> inputs, given;
   for (const Operand &operand : operands) {
-    // A reduction asks its operands how many there are to sum up.
+    // The sizes of a reduction come from its operands, so splat operands stay tensors.
     mlir::TypedAttr splat = reductions.empty() ? getSplat(*operand.value) : mlir::TypedAttr();
     given.push_back(splat ? constant(splat) : mlir::Value());
     if (splat)
@@ -237,7 +237,7 @@ Value GraphBuilder::addElementwise(DataType element, const Sizes &sizes, llvm::A
       size_t place = sizes.size() - value->getRank() + i;
       const Size &size = value->sizes[i];
       bool isRepeated = size.number == 1 && sizes[place].number != 1;
-      // Sizes of the run that are not known to be equal: a call in which one is 1, to be repeated, is refused.
+      // Dynamic sizes not known to be equal: a call in which one of them is 1, to be broadcast, is refused.
       if (!isRepeated && !isSame(size, sizes[place])) {
         addLimit(size, sizes[place]);
         addLimit(sizes[place], size);

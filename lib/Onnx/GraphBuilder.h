@@ -35,37 +35,37 @@ namespace tensor = mlir::tensor;
 struct Value {
   DataType element = DataType::Undefined;
   Sizes sizes;
-  mlir::Value ir = {};                ///< null where nothing is built yet
+  mlir::Value ir = {};                ///< null if not built yet
   const TensorData *data = nullptr;   ///< of a constant
-  std::optional<Sizes> integers = {}; ///< the elements, of a short tensor of integers that are known
-  /// Of a tensor of integers: the dimension in which each element is its own position; of more than one, the elements
-  /// along the last dimension are such of one dimension each (Places.h). Empty where they are others.
+  std::optional<Sizes> integers = {}; ///< the elements of a short tensor of known integers
+  /// For a tensor of integers: the dimension in which each element is its own position. With several dimensions, the
+  /// elements along the last dimension are positions in one dimension each (Places.h). Empty for other tensors.
   std::vector<size_t> places = {};
 
   explicit operator bool() const { return element != DataType::Undefined; }
   size_t getRank() const { return sizes.size(); }
 };
 using Values = std::vector<Value>;
-/// Of a region: what its operands give it, and last the element of the result so far.
+/// The arguments of a region: elements of the operands, then the current element of the result.
 using Args = llvm::ArrayRef<mlir::Value>;
 using RegionBuilder = llvm::function_ref<mlir::Value(Args)>;
 using Exprs = llvm::SmallVector<mlir::AffineExpr>;
 
 /// False for an element type that no rule takes.
 bool isElement(DataType type);
-/// f32 in the place of a narrower float: what sums and functions are calculated in.
+/// f32 for a narrower float: the type that sums and functions are computed in.
 DataType getComputeType(DataType type);
 bool hasNoElements(const Sizes &sizes);
 
-/// The elements of a checked tensor, and the one that all others are alike; null where they are not.
+/// The elements of a checked tensor, and the common value of all elements; null if they differ.
 mlir::TypedAttr getElements(const TensorData &tensor, mlir::RankedTensorType type);
 mlir::TypedAttr getSplatElement(const TensorData &tensor, mlir::Type type);
-/// A value of a tensor that passed checkTensor, and stays where it is.
+/// The value of a tensor that passed checkTensor and outlives it.
 Value makeConstant(const TensorData &tensor);
 /// Known integers of a value of rank 0 or 1.
 Value makeIntegers(DataType element, Sizes integers, bool isScalar = false);
 
-/// What a linalg.generic reads: a tensor by an indexing map's results, or a scalar where the map is of no use.
+/// An operand of linalg.generic: a tensor with the results of its indexing map, or a scalar without a map.
 struct Operand {
   const Value *value;
   Exprs map;
@@ -93,7 +93,7 @@ public:
 
   // Constants, each once a function.
   mlir::Value constant(mlir::TypedAttr value);
-  /// Of a type of floats or integers.
+  /// A constant of a float or integer type.
   mlir::Value real(double number, mlir::Type type) { return constant(mlir::FloatAttr::get(type, number)); }
   mlir::Value integer(int64_t number, mlir::Type type) { return constant(getIntegerAttr(type, number)); }
   mlir::Value zero(mlir::Type type) { return constant(mlir::cast<mlir::TypedAttr>(getZeroAttr(type))); }
@@ -118,7 +118,7 @@ public:
   Size divide(const Size &lhs, const Size &rhs);
   Size minimum(const Size &lhs, const Size &rhs);
   Size maximum(const Size &lhs, const Size &rhs);
-  /// 1 where `lhs` is so to `rhs`, otherwise 0; by the predicates eq, slt and sle.
+  /// 1 if the predicate holds for `lhs` and `rhs`, otherwise 0; for eq, slt and sle.
   Size test(arith::CmpIPredicate predicate, const Size &lhs, const Size &rhs);
   /// `lhs` where the condition is not 0.
   Size choose(const Size &condition, const Size &lhs, const Size &rhs);
@@ -126,15 +126,15 @@ public:
   Size addDim(mlir::Value tensor, size_t dim);
   SizeTable &getSizes() { return sizes; }
   const SizeTable &getSizes() const { return sizes; }
-  /// True where a caller can calculate it from the sizes of arguments: no comparison decides on it.
+  /// True if a caller can compute it from the sizes of arguments, which is not so after a comparison.
   bool isTold(const Size &size) const;
-  /// Demands of a call that one is no more than the other, where a caller can calculate both.
+  /// Requires of a call that `size` is at most `limit`, if a caller can compute both.
   void addLimit(const Size &size, const Size &limit);
 
   // Tensors.
-  /// The value, which is built where it is a constant.
+  /// The mlir::Value, which is built now for a constant.
   mlir::Value get(const Value &value);
-  /// Of a constant, its one element; null where they differ.
+  /// The common element of a constant; null if elements differ.
   mlir::TypedAttr getSplat(const Value &value);
   Value addEmpty(DataType element, const Sizes &sizes);
   Value addFilled(DataType element, const Sizes &sizes, mlir::Value scalar);
@@ -144,26 +144,26 @@ public:
   Value cast(const Value &value, DataType element);
   /// The same elements in the same order; the sizes have the same product.
   Value reshape(const Value &value, const Sizes &sizes);
-  /// Without steps each is 1.
+  /// `steps` default to 1.
   Value slice(const Value &value, const Sizes &offsets, const Sizes &sizes, llvm::ArrayRef<int64_t> steps = {});
   Value transpose(const Value &value, llvm::ArrayRef<int64_t> permutation);
-  /// The value over more dimensions, right-aligned, or with sizes of 1 repeated.
+  /// The value broadcast to more dimensions, right-aligned, or to larger sizes.
   Value broadcast(const Value &value, const Sizes &sizes);
-  /// `init` with the value at these offsets.
+  /// `init` with the value inserted at these offsets.
   Value insert(const Value &value, const Value &init, const Sizes &offsets);
 
-  /// linalg.generic over `loops` dimensions, of which those of `reductions` are summed up in `init`; `build` gets the
-  /// operands' elements, and last the init's, and returns the result's.
+  /// linalg.generic over `loops` dimensions, of which `reductions` are reduced into `init`; `build` takes the elements
+  /// of the operands and of init, and returns that of the result.
   Value addGeneric(const Value &init, const Exprs &initMap, llvm::ArrayRef<Operand> operands, size_t loops,
                    llvm::ArrayRef<size_t> reductions, RegionBuilder build);
   /// The same over the result's dimensions, operands broadcast to it.
   Value addElementwise(DataType element, const Sizes &sizes, llvm::ArrayRef<const Value *> operands,
                        RegionBuilder build);
-  /// The same in the type that narrower floats are calculated in.
+  /// The same, computed in the wider type of narrow floats.
   Value addComputed(DataType element, const Sizes &sizes, llvm::ArrayRef<const Value *> operands, RegionBuilder build);
 
 private:
-  /// The value of a sum, by as few ops as there are, or by `build`.
+  /// The value of a sum, with as few ops as possible, or by `build`.
   Size addSum(const std::optional<SizeSum> &sum, llvm::function_ref<mlir::Value()> build = nullptr);
   /// The value of an op on index values that is no sum: the same for the same operands.
   template <typename Op, typename... More> Size addAtom(llvm::ArrayRef<Size> operands, bool isSigned, More... more);
@@ -179,7 +179,7 @@ private:
   llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> limits;
 };
 
-/// Sizes of a broadcast, where these sizes can be that. A size that only the run knows is taken for the other's.
+/// The sizes of a broadcast, if these can be broadcast. A dynamic size is assumed to equal the other.
 std::optional<Sizes> broadcastSizes(llvm::ArrayRef<const Value *> values);
 
 } // namespace attn::onnx

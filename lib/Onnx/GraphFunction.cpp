@@ -111,7 +111,7 @@ bool GraphFunction::addSizes(StringRef name, const Value &list, const SizeTable 
   return true;
 }
 
-/// The exporter knows what equals a size of an input, or is a number, by more than arithmetic on sizes.
+/// Exporters declare equal or constant sizes that arithmetic on sizes cannot derive.
 void GraphFunction::useDeclared(StringRef name, Value &value) {
   auto found = model.types.find(name);
   if (found == model.types.end() || !found->second.hasShape || found->second.shape.size() != value.getRank() ||
@@ -147,7 +147,7 @@ Error GraphFunction::addNode(const Node &node) {
   return Error::success();
 }
 
-/// The caller makes the results: it must be able to calculate their sizes from what it passes.
+/// The caller allocates the results, so it must be able to compute their sizes from the arguments.
 Error GraphFunction::checkResult(StringRef name, const Value &value) const {
   for (auto [dim, size] : llvm::enumerate(value.sizes)) {
     if (!size.number && !b.isTold(size))
@@ -177,7 +177,7 @@ Expected<mlir::func::FuncOp> GraphFunction::finish(StringRef name, StringRef kin
     if (Error error = checkResult(result, value))
       return std::move(error);
     mlir::Value source = b.get(value);
-    // A kernel returns no argument, constant or other result as it is.
+    // A kernel cannot return an argument, a constant or another result.
     if (!value.ir || mlir::isa<mlir::BlockArgument>(source) || !taken.insert(source).second)
       source = b.make<linalg::CopyOp>(source, b.addEmpty(value.element, value.sizes).ir);
     returned.push_back(source);

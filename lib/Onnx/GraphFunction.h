@@ -13,28 +13,28 @@
 
 namespace attn::onnx {
 
-/// A function that grows by a node at a time. Values are called as the model calls them.
+/// A function built node by node. Values have the names of the model.
 class GraphFunction {
 public:
   GraphFunction(const Model &model, mlir::MLIRContext &context);
 
-  /// The value, or null where no node or argument has it yet.
+  /// The value, or null if no node or argument defines it yet.
   const Value *find(llvm::StringRef name) const;
   /// A value that is known without a node of this function: a constant.
   void addConstant(llvm::StringRef name, const Value &value) { values[name] = value; }
-  /// The next argument; sizes that only the run knows are one where their symbols are.
+  /// The next argument; dynamic sizes with the same symbol are one size.
   llvm::Error addArgument(llvm::StringRef name, const TensorType &type);
   /// The same with the sizes of a value of another function.
   llvm::Error addArgument(llvm::StringRef name, const Value &outside);
   /// The same with the sizes of a value here.
   llvm::Error addArgumentLike(llvm::StringRef name, const Value &value);
-  /// Known integers of another function, whose sizes the arguments here tell; false where they do not.
+  /// Known integers of another function, whose sizes are sizes of arguments here; false if they are not.
   bool addSizes(llvm::StringRef name, const Value &list, const SizeTable &table);
-  /// Builds the node; its operands are there.
+  /// Builds the node; its operands must be defined.
   llvm::Error addNode(const Node &node);
-  /// Builds an Attention node alone, on arguments that are called as its inputs are.
+  /// Builds a single Attention node, on arguments with the names of its inputs.
   void addAttention(const AttentionNode &node);
-  /// The function with these results; an error where no argument tells a size of one.
+  /// The function with these results; an error if the arguments do not determine a result's size.
   llvm::Expected<mlir::func::FuncOp> finish(llvm::StringRef name, llvm::StringRef kind,
                                             llvm::ArrayRef<llvm::StringRef> results);
   const SizeTable &getSizes() const { return b.getSizes(); }
@@ -42,7 +42,7 @@ public:
 private:
   /// A name in C that no other argument or result has.
   mlir::DictionaryAttr nameArgument(llvm::StringRef name);
-  /// `find` returns where the size of a dimension is, or will be, known; null for one of its own.
+  /// `find` returns where the size of a dimension is or will be stored; null for a size of its own.
   llvm::Error addArgument(llvm::StringRef name, DataType element, Sizes sizes, llvm::function_ref<Size *(size_t)> find);
   mlir::Value addParameter(llvm::StringRef name, mlir::Type type);
   void useDeclared(llvm::StringRef name, Value &value);
@@ -56,7 +56,7 @@ private:
   llvm::StringMap<Size> symbols;
   llvm::DenseMap<mlir::Value, Size> outsides; ///< by the values of another function
   llvm::StringSet<> names;
-  llvm::DenseSet<mlir::Value> taken, dims; ///< dims: sizes that arguments tell
+  llvm::DenseSet<mlir::Value> taken, dims; ///< dims: sizes of arguments
   llvm::SmallVector<mlir::DictionaryAttr> arguments;
 };
 

@@ -15,7 +15,7 @@ using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
 
-/// Of the tensors between the nodes.
+/// The largest rank of tensors between nodes.
 static constexpr size_t kMaxRank = 8;
 
 //===----------------------------------------------------------------------===//
@@ -122,7 +122,7 @@ static std::string getRuleName(const Node &node) {
 
 bool attn::onnx::hasRule(const Node &node) {
   std::string name = getRuleName(node);
-  return getRules().contains(name) || name == "Shape" || name == "Size"; // these two are of foldIntegers alone
+  return getRules().contains(name) || name == "Shape" || name == "Size"; // only foldIntegers handles these two
 }
 
 Error attn::onnx::checkValue(const Value &value) {

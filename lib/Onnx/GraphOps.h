@@ -29,18 +29,18 @@ public:
   llvm::StringRef getOp() const { return node.opType; }
   bool has(size_t index) const { return index < operands.size() && operands[index]; }
   const Value &get(size_t index) const { return operands[index]; }
-  /// True where the output is asked for.
+  /// True if the output is requested.
   bool asks(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
 
   int64_t getInteger(llvm::StringRef name, int64_t other) const;
   double getReal(llvm::StringRef name, double other) const;
   llvm::StringRef getString(llvm::StringRef name, llvm::StringRef other) const;
   std::optional<std::vector<int64_t>> getIntegers(llvm::StringRef name) const;
-  /// The elements of an operand, where they are known numbers.
+  /// The elements of an operand, if they are constants.
   std::optional<std::vector<int64_t>> getNumbers(size_t index) const;
-  /// Axes and the like: an attribute in old opsets, an operand in later ones; an error where they are no numbers.
+  /// Axes and the like: an attribute in old opsets, an operand in later ones; an error if they are not constants.
   llvm::Expected<std::optional<std::vector<int64_t>>> getList(llvm::StringRef name, size_t operand) const;
-  /// From 0 on, of an axis that may count from the end; an error where it is none of `rank`.
+  /// The non-negative index of an axis that may count from the end; an error if it is outside `rank`.
   llvm::Expected<size_t> getAxis(int64_t axis, size_t rank) const;
   llvm::Expected<std::vector<size_t>> getAxes(llvm::ArrayRef<int64_t> axes, size_t rank) const;
 
@@ -53,7 +53,7 @@ inline Values one(Value value) {
   return values;
 }
 
-/// The value, or nothing where there is an error, of which a rule will say more.
+/// The value, or nothing for an error, about which a rule will say more.
 template <typename T> std::optional<T> drop(llvm::Expected<T> value) {
   if (value)
     return std::move(*value);
@@ -72,7 +72,7 @@ using Rule = llvm::Expected<Values> (*)(NodeView &);
 struct RuleRow {
   llvm::StringRef op;
   Rule rule;
-  size_t least, most; ///< operands, of which the first `least` are there
+  size_t least, most; ///< operands; the first `least` are required
 };
 
 // The families.
@@ -89,15 +89,15 @@ llvm::ArrayRef<RuleRow> getReductionRules();     ///< OpsReductions.cpp: sums, s
 llvm::ArrayRef<RuleRow> getAttentionRules();     ///< OpsAttention.cpp
 llvm::ArrayRef<RuleRow> getNormalisationRules(); ///< OpsNormalisations.cpp: of more inputs, of channels
 
-/// The outputs of a node on shapes and other short integers, where they can be told here (OpsIntegers.cpp).
+/// The outputs of a node on shapes and other short integers, if they are known at compile time (OpsIntegers.cpp).
 std::optional<Values> foldIntegers(NodeView &view);
 
 /// Builds a node of a standard or com.microsoft operator. The error has no text where there is no rule.
 llvm::Expected<Values> buildNode(NodeView &view);
 
-/// What every rule may rely on: the rank, each size and the number of elements are limited.
+/// Invariants of every rule: the rank, each size and the number of elements are limited.
 llvm::Error checkValue(const Value &value);
-/// The number of operands, and that the first `least` are there.
+/// Checks the number of operands, and that the first `least` are given.
 llvm::Error checkOperands(const NodeView &view, size_t least, size_t most);
 
 } // namespace attn::onnx

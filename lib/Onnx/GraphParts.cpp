@@ -38,7 +38,7 @@ private:
 
 } // namespace
 
-/// What the part reads and does not make, each once.
+/// The values that the part reads but does not produce, each once.
 std::vector<StringRef> PartBuilder::getOperands() const {
   llvm::StringSet<> inside, seen;
   for (size_t index : nodes)
@@ -52,7 +52,7 @@ std::vector<StringRef> PartBuilder::getOperands() const {
   return operands;
 }
 
-/// Sizes that are equal in the whole graph are so here.
+/// Sizes that are equal in the whole graph are equal here.
 Error PartBuilder::addArgument(StringRef operand) {
   if (const Value *value = whole.find(operand))
     return function.addArgument(operand, *value);
@@ -60,7 +60,7 @@ Error PartBuilder::addArgument(StringRef operand) {
   return function.addArgument(operand, found == model.types.end() ? TensorType() : found->second);
 }
 
-/// Known integers, of which some are sizes of the run.
+/// True for known integers, some of which are dynamic sizes.
 bool PartBuilder::isList(StringRef operand) const {
   const Value *value = whole.find(operand);
   return value && value->integers && !value->ir && !isConstant(*value);
@@ -78,7 +78,7 @@ Error PartBuilder::addOperand(StringRef operand) {
   return addArgument(operand);
 }
 
-/// By the sizes of arguments; or by what other nodes calculate it from, of which it has the sizes.
+/// Built from the sizes of arguments; otherwise by the nodes that compute it, from their operands.
 Error PartBuilder::addList(StringRef operand) {
   if (function.addSizes(operand, *whole.find(operand), whole.getSizes()))
     return Error::success();
@@ -89,7 +89,7 @@ Error PartBuilder::addList(StringRef operand) {
   return function.addNode(node);
 }
 
-/// What other nodes or the graph's caller read, or nobody does.
+/// The values that other nodes or the graph's caller read, or nobody.
 std::vector<StringRef> PartBuilder::getResults() const {
   std::vector<bool> isInside(model.nodes.size(), false);
   for (size_t index : nodes)
@@ -102,7 +102,7 @@ std::vector<StringRef> PartBuilder::getResults() const {
   for (size_t index : nodes)
     for (StringRef name : model.nodes[index].outputs) {
       const Value *value = name.empty() ? nullptr : function.find(name);
-      // Integers that are known are calculated where they are read.
+      // Known integers are recomputed by their readers.
       if (value && !value->integers && (outside.contains(name) || !read.contains(name)))
         results.push_back(name);
     }

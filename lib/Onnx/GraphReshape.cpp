@@ -19,7 +19,7 @@ struct Group {
 };
 } // namespace
 
-/// The products of the first dimensions; none of one that is too long, of which nothing is known, and those behind it.
+/// The products of the first dimensions; none from a product on that is too long to be known.
 static std::vector<std::optional<SizeSum>> getPrefixes(const SizeTable &table, const Sizes &sizes) {
   std::vector<std::optional<SizeSum>> prefixes;
   std::optional<SizeSum> product = SizeSum(1);
@@ -30,7 +30,7 @@ static std::vector<std::optional<SizeSum>> getPrefixes(const SizeTable &table, c
   return prefixes;
 }
 
-/// As many groups as the products of leading dimensions allow; sizes of 1 belong to the group in front of them.
+/// As many groups as the products of leading dimensions allow; sizes of 1 belong to the group before them.
 static std::vector<Group> getGroups(const SizeTable &table, const Sizes &sources, const Sizes &results) {
   std::vector<std::optional<SizeSum>> before = getPrefixes(table, sources), after = getPrefixes(table, results);
   std::vector<Group> groups;
@@ -50,7 +50,7 @@ static std::vector<Group> getGroups(const SizeTable &table, const Sizes &sources
   }
   if (begin.sources == sources.size() && begin.results == results.size() && !groups.empty())
     return groups;
-  // What is left has no common product that can be told: one group more, if both sides have dimensions for it.
+  // The rest has no known common product: one more group, if both sides have dimensions for it.
   if (begin.sources < sources.size() && begin.results < results.size())
     groups.push_back({sources.size() - begin.sources, results.size() - begin.results});
   else if (!groups.empty())
@@ -59,7 +59,7 @@ static std::vector<Group> getGroups(const SizeTable &table, const Sizes &sources
   return groups;
 }
 
-/// A number, or a size that only the run knows.
+/// A number, or a dynamic size.
 static Size getProduct(llvm::ArrayRef<Size> sizes) {
   int64_t product = 1;
   for (const Size &size : sizes) {

@@ -10,7 +10,7 @@
 
 using namespace attn::onnx;
 
-/// What is longer is a value of its own: products of sums grow with each other.
+/// A longer sum becomes a value of its own: products of sums grow multiplicatively.
 static constexpr size_t kMaxTerms = 64;
 
 SizeSum::SizeSum(int64_t number) {

@@ -1,7 +1,8 @@
 //===- GraphSizes.h - sizes as sums of products -----------------*- C++ -*-===//
 //
-// What tells that two sizes of the run are equal, or which is larger: each is
-// a sum of products of sizes that no arithmetic made, with whole factors.
+// Decides whether two dynamic sizes are equal, or which is larger: each is a
+// sum of products of sizes that are not results of arithmetic, with integer
+// factors.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,10 +31,10 @@ inline bool isSame(const Size &lhs, const Size &rhs) {
   return lhs.number == rhs.number && (lhs.number || lhs.value == rhs.value);
 }
 
-/// A sum of products. Arithmetic is nothing where a factor overflows or a quotient is none.
+/// A sum of products. Arithmetic gives nothing on overflow or for an inexact quotient.
 class SizeSum {
 public:
-  using Product = std::vector<unsigned>; ///< numbers of values in the table, sorted; none in the product 1
+  using Product = std::vector<unsigned>; ///< sorted indices of values in the table; empty for the product 1
   using Terms = std::map<Product, int64_t>;
 
   SizeSum() = default;
@@ -42,7 +43,7 @@ public:
 
   static std::optional<SizeSum> add(const SizeSum &lhs, const SizeSum &rhs, int64_t sign);
   static std::optional<SizeSum> multiply(const SizeSum &lhs, const SizeSum &rhs);
-  /// By one product that each product of the sum holds.
+  /// Divides by one product that divides every product of the sum.
   static std::optional<SizeSum> divide(const SizeSum &lhs, const SizeSum &rhs);
 
   std::optional<int64_t> getNumber() const;
@@ -59,13 +60,13 @@ private:
 class SizeTable {
 public:
   SizeSum get(const Size &size) const;
-  /// The number, or the value that has this sum; nothing where no value has it yet.
+  /// The number, or the value with this sum; nothing if no value has it yet.
   std::optional<Size> find(const SizeSum &sum) const;
   void add(mlir::Value value, const SizeSum &sum);
-  /// A value that no sum tells; it may be negative where it is no size and no product of sizes.
+  /// A value that is not a sum; it may be negative if it is neither a size nor a product of sizes.
   void add(mlir::Value value, bool isSigned = false);
   Size getSize(unsigned value) const { return {std::nullopt, atoms[value].first}; }
-  /// What the sum is made of.
+  /// The values that occur in the sum.
   std::vector<mlir::Value> getValues(const Size &size) const;
 
   /// True where the sum is >= 0, or > 0, whatever the sizes are.
@@ -75,7 +76,7 @@ public:
   std::optional<int> compare(const Size &lhs, const Size &rhs) const;
 
 private:
-  std::vector<std::pair<mlir::Value, bool>> atoms; ///< with whether it may be negative
+  std::vector<std::pair<mlir::Value, bool>> atoms; ///< and whether the value may be negative
   llvm::DenseMap<mlir::Value, SizeSum> sums;
   std::map<SizeSum::Terms, mlir::Value> values;
 };

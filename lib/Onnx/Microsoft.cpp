@@ -1,8 +1,8 @@
 //===- Microsoft.cpp - com.microsoft's attention nodes --------------------===//
 //
 // MultiHeadAttention and GroupQueryAttention of ONNX Runtime 1.32, as the
-// Attention node that computes the same. What none computes is refused with
-// what to write in its place.
+// Attention node that computes the same. If there is none, the error says what
+// to write instead.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,8 +27,8 @@ struct InputRow {
   StringRef instead; ///< what to write; empty where the kernel does not need the input
 };
 
-/// An attribute: one of Attention, one that must have its default (then `instead` says what to write for another), or
-/// one that means nothing without what is refused.
+/// An attribute: one of Attention; one that must have its default (for other values, `instead` says what to write); or
+/// one that has no effect without a refused input.
 struct AttributeRow {
   StringRef name, meaning;
   Attribute::Kind kind;
@@ -162,7 +162,7 @@ Error Translator::takeInputs(llvm::ArrayRef<InputRow> rows) {
   return Error::success();
 }
 
-/// What an attribute says that is off. Exporters write the defaults of attributes, also those of later versions.
+/// True if an attribute has its default. Exporters write defaults, also of attributes of later versions.
 static bool isDefault(const Attribute &attribute) {
   switch (Attribute::Kind(attribute.kind)) {
   case Attribute::Kind::Int: return attribute.integer == 0 || attribute.integer == -1;
@@ -220,7 +220,7 @@ Error Translator::takeAttributes(llvm::ArrayRef<AttributeRow> rows) {
   return Error::success();
 }
 
-/// ONNX Runtime's own causal mask is that of self-attention; of other sizes it says nothing.
+/// ONNX Runtime documents its causal mask only for self-attention.
 Error Translator::checkCausal() {
   const Attribute *causal = node.findAttribute("unidirectional");
   if (!causal || causal->integer == 0)
@@ -239,7 +239,7 @@ Error Translator::checkCausal() {
   return fail("expected as many queries as new keys with unidirectional = 1, found others; write attention_bias");
 }
 
-/// key_padding_mask and seqlens_k: i32, a number a batch index.
+/// key_padding_mask and seqlens_k: i32, one element per batch index.
 Error Translator::checkLengths() {
   if (attention.inputs.size() <= kLengths)
     return isGroupQuery ? fail("expected seqlens_k, found none") : Error::success();
@@ -255,7 +255,7 @@ Error Translator::checkLengths() {
   return Error::success();
 }
 
-/// New keys follow the past ones where seqlens_k says; a cache without rows has none.
+/// New keys are written after the past ones, at the positions of seqlens_k; a cache without rows has none.
 void Translator::checkCache() {
   if (!isGroupQuery || attention.inputs.size() <= kPastKey || attention.inputs[kPastKey].empty())
     return;

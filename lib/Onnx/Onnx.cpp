@@ -23,7 +23,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// The functions of a model, and what is said of the nodes without one.
+/// The functions of a model, and the remarks on nodes without one.
 class Importer {
 public:
   Importer(mlir::MLIRContext &context, Model &model, StringRef name)
@@ -66,8 +66,8 @@ static std::string getOperator(const Node &node) {
   return quote(isStandardDomain(node.domain) ? node.opType.str() : (node.domain + "." + node.opType).str());
 }
 
-/// The name as C writes it, if C can call that and no other has it, or another. The name of the checked entry is taken
-/// as well.
+/// A valid C name that no other function has: the given name, or one made of `other`. It also reserves the name of the
+/// checked entry.
 std::string Importer::makeFunctionName(StringRef wanted, const std::string &other) {
   auto isTaken = [&](const std::string &taken) {
     return names.contains(taken) || names.contains(getCheckedName(taken));
@@ -103,7 +103,7 @@ void Importer::addAttention(size_t index) {
       cantFail(function.finish(makeFunctionName(node.name, formatv("attention_{0}", index)), "node", results)));
 }
 
-/// What the user may write where there is attention and no kernel.
+/// Advice for a model with attention but without a kernel.
 static StringRef getAdvice(const Model &model) {
   auto hasOp = [&](StringRef op) {
     return llvm::any_of(model.nodes, [&](const Node &node) { return node.opType == op; });
@@ -120,7 +120,7 @@ static StringRef getAdvice(const Model &model) {
   return "; write a model with Attention nodes (opset 23), or of covered operators (docs/Frontends.md)";
 }
 
-/// A model without a function: all that stands in the way, each once, and a way out.
+/// The error for a model without a function: each obstacle once, and a way out.
 Error Importer::explain() const {
   // Nodes that are refused for one reason are one line.
   llvm::MapVector<StringRef, std::pair<size_t, StringRef>> reasons;
@@ -161,7 +161,7 @@ Error Importer::addGraph() {
 }
 
 namespace {
-/// What stands in the way of several nodes.
+/// An obstacle that several nodes share.
 struct Stop {
   std::string reason;
   size_t first, count; ///< the first node
@@ -175,7 +175,7 @@ static void addStop(std::vector<Stop> &stops, const std::string &reason, size_t 
   ++known->count;
 }
 
-/// A remark an operator and reason: where it stands first, how often, and why.
+/// One remark per operator and reason: the first node, the count, and why.
 void Importer::addStops(const GraphPlan &plan) {
   std::vector<Stop> stops;
   for (const auto &[index, reason] : plan.uncovered) {
@@ -213,7 +213,7 @@ void Importer::setNotes(StringRef attribute, llvm::ArrayRef<std::string> notes) 
   (*module)->setAttr(attribute, mlir::Builder(&context).getStrArrayAttr(llvm::to_vector_of<StringRef>(notes)));
 }
 
-/// Whether the graph is an Attention node, and is called as this is: then one function is both.
+/// True if the graph is a single Attention node with the same names: then one function serves both.
 static bool isOneNode(const Model &model) {
   auto isNamed = [](StringRef name) { return !name.empty(); };
   auto areEqual = [&](llvm::ArrayRef<StringRef> ofNode, llvm::ArrayRef<StringRef> ofGraph) {

@@ -13,7 +13,7 @@ namespace attn::onnx {
 /// Attention-23, with nonpad_kv_seqlen since 24, and with windows since 25; up to the opset of onnx 1.23.
 inline constexpr int64_t kFirstOpset = 23, kPaddingOpset = 24, kWindowOpset = 25, kLastOpset = 28;
 inline constexpr int64_t kMaxSize = (int64_t(1) << 31) - 1;
-/// Of one tensor; no product of its sizes overflows.
+/// The elements of one tensor; no product of its sizes overflows.
 inline constexpr int64_t kMaxElements = int64_t(1) << 40;
 /// Q, K and V.
 inline constexpr size_t kNumRequiredInputs = 3;
@@ -23,11 +23,11 @@ inline constexpr size_t kScoreRank = 4;
 /// True for a floating-point type that Attention takes.
 bool isFloat(DataType type);
 
-/// Of an Attention node: the operator, which operands there are, and the attributes (OnnxOperator.cpp). The numbers of
-/// heads are 0 where no attribute says them.
+/// Checks the operator of an Attention node, which operands it has, and its attributes (OnnxOperator.cpp). The numbers
+/// of heads are 0 if no attribute gives them.
 llvm::Error checkOperator(const Node &node, const Model &model, llvm::StringRef title, AttentionNode &result);
 
-/// com.microsoft's node as an Attention node of the last opset; what no such node says goes into `result`.
+/// com.microsoft's node as an Attention node of the last opset; properties that such a node lacks go into `result`.
 llvm::Expected<Node> translateMicrosoft(const Node &node, const Model &model, llvm::StringRef title,
                                         AttentionNode &result);
 

@@ -1,8 +1,8 @@
 //===- OnnxReader.cpp - the messages of ONNX models -----------------------===//
 //
-// One function a message of onnx.proto takes the fields that matter by number
-// and skips the others. The nesting is that of the functions:
-// subgraphs of attributes are never entered.
+// One function per message of onnx.proto reads the relevant fields by number
+// and skips the others. Messages nest only as the functions do: subgraphs of
+// attributes are never entered.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -175,7 +175,7 @@ Error Reader::readGraphValue(const Field &field, Model &model, std::vector<Strin
 
 Error Reader::readType(StringRef bytes, TensorType &type) {
   return readFields(bytes, "a type", [&](const Field &field) -> Error {
-    // Sequences, maps and optionals stay without element type.
+    // Sequences, maps and optionals have no element type.
     return field.number == 1 ? take(field, &Reader::readTensorType, type) : Error::success();
   });
 }
@@ -207,7 +207,7 @@ Error Reader::readDimension(StringRef bytes, Dimension &dimension) {
   });
 }
 
-/// A repeated integer is a field each, or all in one field.
+/// A repeated integer is one field per element, or one packed field.
 Error Reader::readIntegers(const Field &field, std::vector<int64_t> &integers) {
   if (field.wire != WireType::Bytes)
     return take(field, integers.emplace_back());
@@ -220,7 +220,7 @@ Error Reader::readIntegers(const Field &field, std::vector<int64_t> &integers) {
   return Error::success();
 }
 
-/// raw_data, or floats and doubles, whose bytes are the same where they lie in one field, as all writers have it.
+/// raw_data, or packed floats and doubles, which have the same bytes; all writers pack them.
 Error Reader::readBytes(const Field &field, TensorData &tensor) {
   if (!tensor.bytes.empty())
     return fail(field.start, "expected the values of a tensor in one field, found another");

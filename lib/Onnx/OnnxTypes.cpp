@@ -38,7 +38,7 @@ private:
   Error declareOutputs();
 
   Error fail(const llvm::Twine &text) { return llvm::createStringError(title + ": " + text); }
-  /// The type of an input that the node has: a ranked tensor.
+  /// The type of an existing input: a ranked tensor.
   Error readType(Input input, TensorType &type);
   Error checkElement(Input input, const TensorType &type, int64_t expected);
   /// Makes `known` and the found size one; fails where both are numbers and differ.
@@ -142,8 +142,7 @@ Error TypeChecker::checkRows() {
   return Error::success();
 }
 
-/// The softmax is computed in f32, of doubles in f64. A narrower precision than that is what ONNX permits; a wider one
-/// is not there.
+/// The softmax is computed in f32, or f64 for doubles. ONNX permits a narrower precision; a wider one is not supported.
 Error TypeChecker::checkPrecision() {
   if (!result.softmaxPrecision)
     return Error::success();
@@ -177,13 +176,13 @@ Error TypeChecker::checkCache() {
   }
   if (Error error = checkPresent())
     return error;
-  // The rows of present_key are a sum of two sizes, which no entry of a kernel can check.
+  // The number of rows of present_key is a sum of two sizes, which a kernel's entry cannot check.
   if (result.has[kPastKey] && !result.lengths.appends && !result.getKeys().size)
     return fail("expected fixed lengths of K and past_key, found " +
                 printDimension(result.sizes.newKeys.size ? result.sizes.pastKeys : result.sizes.newKeys) +
                 "; write the lengths, or keep the cache outside of the node, with nonpad_kv_seqlen");
-  // The window of query i ends on its left past - left_window_size keys behind i: no bound of #attn.window, unless the
-  // last key belongs to the last query.
+  // On the left, the window of query i ends past - left_window_size keys after i: #attn.window can express this only if
+  // the last key belongs to the last query.
   bool isBehind = result.has[kPastKey] && !result.lengths.appends && result.window.left &&
                   *result.window.left < *result.sizes.pastKeys.size;
   if (isBehind && result.sizes.queries.size != result.sizes.newKeys.size)
@@ -203,8 +202,8 @@ Error TypeChecker::checkCache() {
   return unify(result.sizes.batch, type, kLengths, 0, "batch");
 }
 
-/// A node that appends at lengths: the cache that it makes has the length of the past one, which then is a buffer that
-/// both share, a fixed one, or the sum where nobody asks for it. A kernel's result has no other size.
+/// For a node that appends at lengths, the present cache has the length of the past one, as both share a buffer, a
+/// fixed length, or the sum if it is not an output. A kernel's result has no other size.
 Error TypeChecker::checkPresent() {
   if (!result.lengths.appends)
     return Error::success();
@@ -248,7 +247,7 @@ Error TypeChecker::checkHeads() {
   return Error::success();
 }
 
-/// The last dimension. Opset 23 broadcasts it; from opset 24 on it may be short, and the keys behind it are removed.
+/// The last dimension. Opset 23 broadcasts it; from opset 24 on it may be shorter, and the keys after it are removed.
 Error TypeChecker::checkMaskKeys(const Dimension &found) {
   MaskDimension &dimension = result.mask.emplace_back();
   Dimension keys = result.getKeys();

@@ -15,7 +15,7 @@ using llvm::Expected;
 using llvm::StringRef;
 
 namespace {
-/// What sizes of the run are called in the node's types.
+/// The names of dynamic sizes in the node's types.
 struct SizeNames {
   llvm::StringMap<Size> sizes;
   llvm::DenseMap<mlir::Value, StringRef> names;
@@ -31,7 +31,7 @@ struct SizeNames {
 };
 } // namespace
 
-/// What the model says of the node's outputs, with the operands' names of sizes in the place of its symbols.
+/// The declared types of the node's outputs, with the names of the operands' sizes instead of its symbols.
 static void addDeclaredOutputs(const NodeView &view, SizeNames &sizes, Model &model) {
   llvm::StringMap<StringRef> symbols;
   for (auto [name, value] : llvm::zip(view.node.inputs, view.operands)) {
@@ -64,7 +64,7 @@ static Model getOperandTypes(const NodeView &view, SizeNames &sizes) {
     for (const Size &size : value.sizes)
       type.shape.push_back({size.number, sizes.get(size)});
   }
-  if (isMicrosoftAttention(view.node)) // which may share the buffer of a cache
+  if (isMicrosoftAttention(view.node)) // whose cache may share a buffer
     addDeclaredOutputs(view, sizes, model);
   return model;
 }
@@ -81,7 +81,7 @@ static Expected<Values> buildAttention(NodeView &view) {
     if (!node->has[i])
       continue;
     inputs[i] = view.b.get(view.get(node->places[i]));
-    // A size that another operand tells.
+    // A size that another operand determines.
     mlir::Type type = view.b.getType(builder.getInput(Input(i)));
     if (type != inputs[i].getType())
       inputs[i] = view.b.make<tensor::CastOp>(type, inputs[i]);

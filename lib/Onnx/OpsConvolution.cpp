@@ -20,11 +20,11 @@ namespace {
 struct Spatial {
   int64_t before = 0, after = 0, stride = 1, dilation = 1, kernel = 0;
   Size size;
-  /// Elements of the input from the first to the last that one result reads.
+  /// The extent of the input that one result reads.
   int64_t getReach() const { return dilation * (kernel - 1) + 1; }
 };
 
-/// Attributes, as far as they do not depend on the input's sizes.
+/// The attributes that do not depend on the input's sizes.
 struct ConvAttributes {
   StringRef padding;
   std::vector<int64_t> pads, strides, dilations;
@@ -51,7 +51,7 @@ static Expected<ConvAttributes> readAttributes(NodeView &view, size_t count) {
   return result;
 }
 
-/// Pads that give ceil(size / stride) results, the odd one behind (SAME_UPPER) or in front.
+/// Pads so that there are ceil(size / stride) results; an odd pad goes to the end (SAME_UPPER) or the start.
 static Error padAlike(NodeView &view, bool isUpper, Spatial &dim) {
   // With a stride of 1 they do not depend on the size.
   if (dim.stride != 1 && !dim.size.number)
@@ -142,7 +142,7 @@ static Error checkConv(NodeView &view, int64_t groups) {
 }
 
 /// Y(n, g, o, x…) = sum X(n, g, c, x * stride + k * dilation) * W(g, o, c, k), over c and k, plus B(g, o). The
-/// dimension g is there where there is more than one group.
+/// dimension g exists if there are several groups.
 static Expected<Values> buildConv(NodeView &view) {
   int64_t groups = view.getInteger("group", 1);
   if (Error error = checkConv(view, groups))
@@ -160,7 +160,7 @@ static Expected<Values> buildConv(NodeView &view) {
     image = splitChannels(b, image, 1, groups);
     weights = splitChannels(b, weights, 0, groups);
   }
-  // d0, then the group, the output, the spatial dimensions; behind them c and k.
+  // Loops: n, then the group, the output, the spatial dimensions; after them c and k.
   size_t output = isGrouped ? 2 : 1, first = output + 1, channel = first + spatial->size();
   Exprs imageMap = {b.dim(0)}, weightsMap;
   if (isGrouped) {

@@ -16,7 +16,7 @@ using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
 
-/// Labels of the dimensions that an ellipsis stands for, counted from its end: no letters.
+/// Labels of the dimensions of an ellipsis, counted from its end: not letters.
 static constexpr char kEllipsis = '\x01';
 
 /// The labels of one term, each once.
@@ -47,7 +47,7 @@ static Expected<std::string> readTerm(NodeView &view, StringRef term, std::optio
   return labels;
 }
 
-/// Without an arrow: the ellipsis, then the labels that there are once, by the alphabet.
+/// Without an arrow: the ellipsis, then the labels that occur once, in alphabetical order.
 static std::string getImplicitResult(llvm::ArrayRef<std::string> terms) {
   std::string all = llvm::join(terms, ""), wide, single;
   for (char label : all) {
@@ -70,7 +70,7 @@ struct Equation {
 };
 } // namespace
 
-/// Sizes of the labels: one, or a size of 1 that is repeated.
+/// The size of each label: operands have this size, or 1, which is broadcast.
 static Error addSizes(NodeView &view, Equation &equation) {
   for (auto [term, value] : llvm::zip(equation.terms, view.operands))
     for (char label : term)

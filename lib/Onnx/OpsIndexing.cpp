@@ -1,7 +1,7 @@
 //===- OpsIndexing.cpp - elements by computed positions -------------------===//
 //
-// tensor.extract at positions that are read or counted. A position outside of
-// the tensor, which ONNX forbids, is taken for the nearest one inside.
+// tensor.extract at positions that are read or computed. A position outside the
+// tensor, which ONNX forbids, is clamped.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ static Error checkIndices(NodeView &view, const Value &source, const Value &indi
   return Error::success();
 }
 
-/// An index of ONNX, which may count from the end, as a position in a dimension of this size.
+/// The position of an ONNX index, which may count from the end, in a dimension of this size.
 static mlir::Value addPosition(GraphBuilder &b, mlir::Value index, mlir::Value size) {
   mlir::Value given = b.make<arith::IndexCastOp>(b.getIndexType(), index), zero = b.index(0);
   mlir::Value isNegative = b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, given, zero);

@@ -1,8 +1,8 @@
 //===- OpsIntegers.cpp - shape arithmetic ---------------------------------===//
 //
-// Shapes, and what exporters calculate from them, are lists of numbers and of
-// sizes that the run knows: nothing is built for them but the arithmetic on
-// such sizes. How lists are moved is in OpsLists.cpp.
+// Shapes, and integers that exporters compute from them, are lists of constants
+// and dynamic sizes: only arithmetic on the latter is built. OpsLists.cpp moves
+// lists.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace attn::onnx;
 using llvm::StringRef;
 using Predicate = arith::CmpIPredicate;
 
-/// From `begin` to `end` as Python has them, both within 0 and size.
+/// A bound of a slice as in Python, clamped to [0, size].
 static int64_t clampIndex(int64_t index, int64_t size) {
   return std::clamp(index < 0 ? index + size : index, int64_t(0), size);
 }
@@ -39,7 +39,7 @@ static std::optional<Values> foldSize(NodeView &view) {
   return Values{makeIntegers(DataType::Int64, {view.b.multiply(view.get(0).sizes)}, /*isScalar=*/true)};
 }
 
-/// False where an element type has no such number.
+/// False if an element type cannot represent the number.
 static bool fits(DataType element, const Size &size) {
   return !size.number || element != DataType::Int32 || int32_t(*size.number) == *size.number;
 }
@@ -62,7 +62,7 @@ static std::optional<Values> foldCast(NodeView &view) {
 static std::optional<Size> calculate(NodeView &view, const Size &lhs, const Size &rhs) {
   StringRef op = view.getOp();
   GraphBuilder &b = view.b;
-  // Numbers far from what sizes are stay with the run.
+  // Numbers that are too large for sizes are computed at run time.
   bool isArithmetic = llvm::is_contained({"Add", "Sub", "Mul", "Div", "Mod"}, op);
   for (const Size &size : {lhs, rhs})
     if (size.number && (*size.number < -kMaxSize || *size.number > kMaxSize) && isArithmetic)
@@ -144,7 +144,7 @@ static std::optional<Values> foldWhere(NodeView &view) {
   return Values{makeList(view.get(1).element, *sizes, std::move(integers))};
 }
 
-/// Of all elements, as exporters count them.
+/// Reduces all elements, as exporters do to count them.
 static std::optional<Values> foldReduce(NodeView &view) {
   const Value &value = view.get(0);
   auto axes = drop(view.getList("axes", 1));

@@ -1,6 +1,6 @@
 //===- OpsLists.cpp - moves of short lists of known integers --------------===//
 //
-// Each is a map from places of the result to places of the source.
+// Each maps indices of the result to indices of the source.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,7 +35,7 @@ static Sizes getSizes(llvm::ArrayRef<int64_t> shape) {
   return sizes;
 }
 
-/// False where there are too many elements, or no number of them.
+/// False for too many elements, or an unknown number.
 static bool isShort(llvm::ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
@@ -59,7 +59,7 @@ std::optional<Sizes> attn::onnx::getCommonSizes(llvm::ArrayRef<const Value *> li
   return sizes && isShort(getShape(*sizes)) ? sizes : std::nullopt;
 }
 
-/// The list of this shape whose elements `place` takes from a source of another shape.
+/// The list of this shape; `place` maps its indices to those of a source of another shape.
 static Sizes take(const Sizes &source, llvm::ArrayRef<int64_t> sourceShape, llvm::ArrayRef<int64_t> shape,
                   llvm::function_ref<Place(const Place &)> place) {
   Sizes result;
@@ -134,7 +134,7 @@ static std::optional<Values> moveConcat(NodeView &view) {
   }
   if (!isShort(shape))
     return std::nullopt;
-  // Rows of the dimensions in front, each from all operands in turn.
+  // For each index of the leading dimensions, the rows of all operands in turn.
   Sizes integers;
   for (int64_t row = 0, rows = countElements(llvm::ArrayRef(shape).take_front(axis)); row < rows; ++row)
     for (const Value &value : view.operands) {
@@ -164,7 +164,7 @@ static std::optional<Values> moveSlice(NodeView &view) {
       return std::nullopt;
     int64_t size = from[axis], low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
     auto clamp = [&](int64_t index) { return std::clamp(index < 0 ? index + size : index, low, high); };
-    // From the end backwards -1 is the last element, and no place in front of the first.
+    // Also with a negative step, -1 is the last element, not the position before the first.
     int64_t begin = clamp((*begins)[i]), end = clamp((*ends)[i]);
     first[axis] = begin;
     stride[axis] = step;

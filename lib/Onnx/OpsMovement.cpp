@@ -1,6 +1,6 @@
 //===- OpsMovement.cpp - operators that move elements ---------------------===//
 //
-// Views where there are any: collapse_shape and expand_shape, extract_slice;
+// Views where possible: collapse_shape, expand_shape and extract_slice;
 // transposes, broadcasts and concatenations are copies that the raise looks
 // through.
 //
@@ -131,7 +131,7 @@ static Expected<Values> buildTranspose(NodeView &view) {
 // Parts
 //===----------------------------------------------------------------------===//
 
-/// An index of Slice in a dimension: as it is, from the end, or the nearest one from 0 to the size.
+/// An index of Slice in a dimension, which may count from the end, clamped to [0, size].
 static Size placeIndex(GraphBuilder &b, const Size &index, const Size &size) {
   if (index.number && *index.number < -kMaxSize)
     return fixed(0);
@@ -149,7 +149,7 @@ static Size placeIndex(GraphBuilder &b, const Size &index, const Size &size) {
     return b.minimum(index, size);
   if (std::optional<int> order = b.getSizes().compare(index, size); order && *order >= 0)
     return size;
-  else if (!order) // a call in which it lies outside is refused: what exporters calculate lies inside
+  else if (!order) // exporters compute indices inside the dimension; other calls are refused
     b.addLimit(index, size);
   return index;
 }
@@ -175,8 +175,8 @@ static Expected<Values> buildSlice(NodeView &view) {
     if (steps[i] < 1 || steps[i] > kMaxSize)
       return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
     Size begin = placeIndex(view.b, begins[i], value.sizes[dim]);
-    // What is cut from a dimension of 1, as ALiBi's table of max(1 - length, 0) on, is all of it: a broadcast repeats
-    // it.
+    // A slice of a dimension of size 1, such as ALiBi's table from max(1 - length, 0) on, is all of it: a broadcast
+    // repeats it.
     if (value.sizes[dim].number == 1 && !begin.number && steps[i] == 1 && view.b.isTold(begin)) {
       view.b.addLimit(begin, fixed(0));
       begin = fixed(0);

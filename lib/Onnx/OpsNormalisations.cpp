@@ -1,8 +1,8 @@
 //===- OpsNormalisations.cpp - normalisations of more inputs --------------===//
 //
-// What com.microsoft adds in front of a normalisation, and those of groups of
-// channels: LayerNormalization or RMSNormalization (OpsReductions.cpp) of
-// other operands.
+// com.microsoft's sums before a normalisation, and normalisations of groups of
+// channels: LayerNormalization or RMSNormalization (OpsReductions.cpp) of other
+// operands.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,9 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 
-/// Of com.microsoft's operators, where the node leaves it out.
+/// The default of com.microsoft's operators.
 static constexpr double kSkipEpsilon = 1e-12;
-/// Since GroupNormalization has a scale a channel; before, one a group.
+/// From this opset on, GroupNormalization has a scale per channel; before, one per group.
 static constexpr int64_t kChannelScaleOpset = 21;
 
 //===----------------------------------------------------------------------===//

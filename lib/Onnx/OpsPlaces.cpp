@@ -1,7 +1,7 @@
 //===- OpsPlaces.cpp - tensors of positions -------------------------------===//
 //
-// Exporters read a mask of (batch, keys) at tensors of its own positions, which
-// they make by Range, Unsqueeze, Expand and Concat. Such a read is a view.
+// Exporters index a mask of (batch, keys) by tensors of its own positions, made
+// by Range, Unsqueeze, Expand and Concat. Such a read is a view.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -32,7 +32,7 @@ Value attn::onnx::addContraction(GraphBuilder &b, const Sizes &sizes, const Expr
   return b.cast(sum, element);
 }
 
-/// The last two dimensions are matrices; those in front broadcast.
+/// The last two dimensions are matrices; the leading ones broadcast.
 static Expected<Value> multiply(NodeView &view, Value lhs, Value rhs) {
   GraphBuilder &b = view.b;
   bool isRow = lhs.getRank() == 1, isColumn = rhs.getRank() == 1;

@@ -42,7 +42,7 @@ Value attn::onnx::addSum(GraphBuilder &b, const Value &value, llvm::ArrayRef<siz
       [&](mlir::Value sum, mlir::Value x) { return b.make<arith::AddFOp>(sum, x); }, map);
 }
 
-/// What each element is at least, or at most, starts the search for the largest or smallest.
+/// The search for the largest (smallest) element starts with the least (greatest) value of its type.
 Value attn::onnx::addExtreme(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> axes, bool isMax) {
   mlir::Type type = b.getElementType(getComputeType(value.element));
   mlir::Value start;

@@ -53,7 +53,7 @@ static Expected<Values> buildCumSum(NodeView &view) {
     mlir::Value written = b.insert(isExclusive ? sum : next, sums, offsets).ir;
     mlir::scf::YieldOp::create(b, mlir::ValueRange{written, next.ir});
   }
-  // The sizes of a loop's result are not looked for.
+  // The sizes of a loop's result are not derived from the loop.
   const Value sums = {type, value.sizes, loop.getResult(0)};
   return one(b.addElementwise(value.element, value.sizes, {&sums},
                               [&](Args x) { return b.cast(x[0], b.getElementType(value.element)); }));
@@ -63,7 +63,7 @@ static Expected<Values> buildCumSum(NodeView &view) {
 // Tile
 //===----------------------------------------------------------------------===//
 
-/// X over (repeats, size) in each repeated dimension, the two of which are one.
+/// X over (repeats, size) for each repeated dimension; the two are then collapsed.
 static Expected<Values> buildTile(NodeView &view) {
   const Value &value = view.get(0);
   if (!view.get(1).integers)

@@ -17,7 +17,7 @@ namespace {
 struct Rotary {
   Value input, cos, sin, positions;
   int64_t size = 0;    ///< of a head
-  int64_t rotated = 0; ///< of these, the first elements, which are rotated
+  int64_t rotated = 0; ///< the first of these elements, which are rotated
   size_t heads = 1;    ///< the dimension of the heads, of rank 4
   bool isInterleaved = false;
 };
@@ -39,7 +39,7 @@ static Error splitHeads(NodeView &view, Rotary &rotary) {
   if (input.getRank() == 4)
     return Error::success();
   rotary.heads = 2;
-  // com.microsoft's heads are as wide as the caches say, where all of a head is rotated.
+  // If a whole head is rotated, com.microsoft's caches give the head size.
   std::optional<int64_t> half = rotary.cos.sizes.empty() ? std::nullopt : rotary.cos.sizes.back().number;
   if (heads == 0 && isMicrosoft(view) && view.getInteger("rotary_embedding_dim", 0) == 0 && half && *half > 0)
     heads = *last / (2 * *half);
@@ -79,7 +79,7 @@ static Expected<Rotary> readRotary(NodeView &view) {
   return rotary;
 }
 
-/// Of com.microsoft: one position, where the rows of all sequences start.
+/// com.microsoft: a single position, at which the rows of all sequences start.
 static Value countFrom(NodeView &view, const Value &start, const Size &rows) {
   Value first = view.b.reshape(start, {fixed(1), fixed(1)});
   GraphBuilder &b = view.b;
@@ -107,7 +107,7 @@ static Expected<Value> lookUp(NodeView &view, const Rotary &rotary, Value cache)
   bool isOfBatch = cache.sizes[0].number == 1 || canMeet(cache.sizes[0], sizes[0]);
   if (!isOfBatch || !canMeet(cache.sizes[1], sizes[rows]))
     return view.fail("expected caches or position_ids of the input's batch and rows, found others");
-  // Sizes that another operand tells.
+  // Sizes that another operand determines.
   Size batch = cache.sizes[0].number == 1 ? fixed(1) : sizes[0], columns = fixed(rotary.rotated / 2);
   Sizes wide = {batch, fixed(1), sizes[rows], columns};
   if (rotary.heads == 2)
@@ -134,8 +134,8 @@ static Value rotate(GraphBuilder &b, const Value &lhs, const Value &rhs, const V
   });
 }
 
-/// Of the pairs (x, y), which are the halves of the rotated elements or, interleaved, neighbours:
-/// (x * cos - y * sin, x * sin + y * cos). Elements behind them stay.
+/// The pairs (x, y) are the halves of the rotated elements or, interleaved, neighbours: (x * cos - y * sin, x * sin + y
+/// * cos). The elements after them stay.
 static Expected<Values> buildRotary(NodeView &view) {
   Expected<Rotary> rotary = readRotary(view);
   if (!rotary)

@@ -11,7 +11,7 @@ using namespace attn::onnx;
 using llvm::Expected;
 using llvm::formatv;
 
-/// True of the extreme, and of a NaN, which is the extreme where there is one.
+/// True for the extreme, and for a NaN, which is the extreme if there is one.
 static mlir::Value addTest(GraphBuilder &b, mlir::Value x, mlir::Value extreme) {
   if (!mlir::isa<mlir::FloatType>(x.getType()))
     return b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, x, extreme);

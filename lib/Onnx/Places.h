@@ -10,11 +10,11 @@
 
 namespace attn::onnx {
 
-/// Notes in a node's outputs where their elements are positions in dimensions of theirs (Value::places).
+/// Records in a node's outputs which elements are their own positions (Value::places).
 void notePlaces(NodeView &view, Values &results);
 
-/// What GatherND reads at such positions: a view of the source, which needs no test of an index. Nothing where the
-/// positions are others, or may be outside of the source.
+/// GatherND at such positions is a view of the source, without index checks. Nothing if the positions differ, or may be
+/// outside the source.
 std::optional<Value> takePlaces(GraphBuilder &b, const Value &source, const Value &indices);
 
 } // namespace attn::onnx

@@ -10,13 +10,13 @@
 
 namespace attn::onnx {
 
-/// False where both are numbers, and differ.
+/// False for two constants that differ.
 inline bool canMeet(const Size &lhs, const Size &rhs) { return !lhs.number || !rhs.number || lhs.number == rhs.number; }
 
 /// The first `count` inputs are floats of one type.
 llvm::Error checkFloats(NodeView &view, size_t count);
 
-/// The outputs of another node on these operands: a part of what `view` computes.
+/// The outputs of another node on these operands, as a part of `view`.
 llvm::Expected<Values> buildAs(NodeView &view, llvm::StringRef op, Values operands,
                                std::vector<Attribute> attributes = {});
 Attribute makeAttribute(llvm::StringRef name, int64_t integer);
@@ -28,8 +28,8 @@ Value addContraction(GraphBuilder &b, const Sizes &sizes, const Exprs &map, llvm
 
 /// Joins the result so far and an element.
 using Join = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
-/// Over some axes, from `start` on, of what `map` makes of each element, in the type that sums have. The result has
-/// size 1 where the operand is reduced.
+/// Reduces the result of `map` for each element over some axes, from `start` on, in the type of sums. Reduced
+/// dimensions have size 1 in the result.
 Value addReduction(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> axes, mlir::Value start, Join join,
                    llvm::function_ref<mlir::Value(mlir::Value)> map = nullptr);
 Value addSum(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> axes,

@@ -128,7 +128,7 @@ mlir::TypedAttr attn::onnx::getElements(const TensorData &tensor, mlir::RankedTe
   return mlir::DenseElementsAttr::get(type, elements);
 }
 
-/// Tensors of more elements than a shape and the arithmetic on it have are data.
+/// Larger tensors of integers are data, not shapes or the arithmetic on them.
 static constexpr int64_t kMaxIntegers = 256;
 
 Value attn::onnx::makeConstant(const TensorData &tensor) {
