@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Of q, k, v or out as an argument.
+/// The dimensions of q, k, v or out as an argument.
 Dims ProblemBuilder::getRows(Dim heads, Dim length, int64_t columns) const {
   switch (problem.layout) {
   case Problem::Layout::BHSD: return {b, heads, length, {columns}};
@@ -22,19 +22,20 @@ Dims ProblemBuilder::getRows(Dim heads, Dim length, int64_t columns) const {
   llvm_unreachable("all layouts are handled");
 }
 
-/// Of what is there once a row.
+/// The dimensions of an argument with one element per row.
 Dims ProblemBuilder::getRowDims() const {
   return problem.layout == Problem::Layout::Varlen ? Dims{hq, sq} : Dims{b, hq, sq};
 }
 
-/// Of a number a key: in the order of the sequence's keys, those of pages by entry of the table and row.
+/// The dimensions of an argument with one element per key: in the order of the sequence's keys, or, for pages, by table
+/// entry and row.
 Dims ProblemBuilder::getKeyDims() const {
   if (problem.paged)
     return {b, hkv, {problem.getTablePages(), Dim::Table}, {problem.paged->size}};
   return problem.layout == Problem::Layout::Varlen ? Dims{hkv, sk} : Dims{b, hkv, sk};
 }
 
-/// Of a cache: (pages, page, hkv, columns), or in the order of its layout.
+/// The dimensions of a cache: (pages, page, hkv, columns), or in the order of its layout.
 Dims ProblemBuilder::getCacheDims(int64_t columns) const {
   int64_t entries = problem.getTablePages();
   bool isKnown = b.size != Problem::kDynamic && entries != Problem::kDynamic;
@@ -86,7 +87,7 @@ Value ProblemBuilder::addArgument(StringRef name, Type type, bool isStrided) {
 
 void ProblemBuilder::addArguments() {
   const Problem::Sizes &size = problem.sizes;
-  // Callers have views of rows, and of what lies over the scores.
+  // Callers have views of tensors with rows, and of those over the scores.
   auto add = [&](StringRef name, Type type, bool isRows) {
     values[name] = addArgument(name, type, problem.isStrided && isRows);
   };
@@ -97,7 +98,7 @@ void ProblemBuilder::addArguments() {
   add("k", getType(key.dims, kvElement), true);
   add("v", getType(value.dims, kvElement), true);
   for (const WordInfo &word : getWords()) {
-    // The table of pages stands in front of the numbers.
+    // The block table comes before scalar arguments.
     if (word.shape == WordShape::Number && problem.paged && !find("block_table"))
       add("block_table", getType({b, {problem.getTablePages()}}, getI32Type()), false);
     if (!word.isAttribute() && problem.hasArgument(word))

@@ -1,9 +1,9 @@
 //===- KeySums.cpp - sums of weights a key --------------------------------===//
 //
-// The weights of a key, summed over queries and the heads that share its head, are
-// the gradient of a V of one column where that of the output is 1. A row's weights
-// are known once it has seen all keys: attn.sdpa_backward computes the scores again
-// from max and ln l, and takes no other product.
+// The sums of the weights of each key over queries and a group's heads are the
+// gradient of a V of one column, where the gradient of the output is 1. A row's
+// weights are known only after all keys: attn.sdpa_backward recomputes the scores,
+// takes max and ln l, and computes no other product.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ Tensor ProblemBuilder::addFilled(const Dims &dims, Type element) {
   return {make<linalg::FillOp>(unit, init.value), dims};
 }
 
-/// The result's destination with a column: (batch, head, key, 1), of packed keys (key, head, 1).
+/// The destination of the result with a column: (batch, head, key, 1), or (key, head, 1) for packed keys.
 Tensor ProblemBuilder::addKeySumsInit() {
   if (problem.layout == Problem::Layout::Varlen && !problem.paged)
     return addEmpty({sk, hkv, {}}, wide);
@@ -32,7 +32,7 @@ Tensor ProblemBuilder::addKeySumsInit() {
   return addSplit(init, {b, hkv, sk, {}});
 }
 
-/// The result from sums with a column.
+/// Drops the column of the sums.
 void ProblemBuilder::addKeySumsResult(const Tensor &sums) {
   const Result &result = results.back();
   Value &keySums = values[result.name];
@@ -71,7 +71,7 @@ void ProblemBuilder::addKeySums(Value max, Value logSum) {
                           {Op::odsIndex_dquery, dquery},
                           {Op::odsIndex_dkey, dkey},
                           {Op::odsIndex_dvalue, sums.value}},
-                         4, [](const WordInfo &word) { return word.word != Word::sink; }); // max and ln l have it
+                         4, [](const WordInfo &word) { return word.word != Word::sink; }); // max and ln l include it
   scales = given;
   if (SmallVector<AffineMap> maps = mapInputs(); !maps.empty()) {
     SmallVector<AffineMap> all(ArrayRef(maps).take_front(3));
@@ -83,7 +83,7 @@ void ProblemBuilder::addKeySums(Value max, Value logSum) {
   }
   setRegion(op.getScoreMod(), problem.scoreMod, /*hasKeyHeads=*/true);
   setRegion(op.getMaskMod(), problem.maskMod, /*hasKeyHeads=*/true);
-  // The gradients of scores are not read.
+  // The gradients of scores are not used.
   if (!problem.scoreMod.empty()) {
     InsertionGuard guard(*this);
     Block *block = createBlock(&op.getScoreGrad(), {}, {wide, wide}, {getLoc(), getLoc()});

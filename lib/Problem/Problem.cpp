@@ -1,7 +1,7 @@
 //===- Problem.cpp - parser of problem lines ------------------------------===//
 //
-// Stores the tokens of ProblemTokens.cpp one by one, fills in the sizes left
-// out, takes what follows the line as it is, and has the whole checked.
+// Stores the tokens of ProblemTokens.cpp one by one, adds the default sizes,
+// takes the text after the line, and has the whole checked.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace attn;
 using llvm::StringRef;
 
 static constexpr size_t kMaxLineLength = 4096;
-/// Of captures and regions: what no traced function comes near.
+/// The text of captures and regions: far more than a traced function needs.
 static constexpr size_t kMaxRegionsLength = size_t(1) << 20;
 static constexpr StringRef kBlanks = " \t\r\n\v\f";
 
@@ -28,7 +28,7 @@ llvm::Error ProblemParser::error(StringRef word, const llvm::Twine &text) {
     message += "line " + std::to_string(lineNumber) + ", ";
   message += ("column " + llvm::Twine(column + 1) + ": " + text + "\n  " + line.rtrim() + "\n  ").str();
   message += std::string(column, ' ') + "^" + std::string(word.empty() ? 0 : word.size() - 1, '~');
-  // One printable character a byte, so that the caret stands under the word whatever the line holds.
+  // One printable character per byte, so that the caret is below the word for any line.
   for (char &c : message)
     if (!llvm::isPrint(c) && c != '\n')
       c = c == '\t' ? ' ' : '?';
@@ -103,8 +103,8 @@ llvm::Error ProblemParser::parseCaptures(StringRef &text) {
   return llvm::Error::success();
 }
 
-/// A region from its brace to the one that closes it; empty where none does. Neither strings nor comments of MLIR hold
-/// braces in what is traced.
+/// A region from its brace to the matching one; empty if there is none. Traced regions have no braces in strings or
+/// comments.
 static StringRef takeRegion(StringRef &text) {
   size_t depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -174,7 +174,7 @@ llvm::Expected<Problem> ProblemParser::parse(StringRef regions) {
 
 llvm::Expected<Problem> attn::parseProblem(StringRef text) {
   text = dropByteOrderMark(text);
-  // Blank lines in front are part of the line: they shift its columns only.
+  // Leading blanks are part of the line: they only shift its columns.
   size_t start = std::min(text.find_first_not_of(kBlanks), text.size());
   size_t end = std::min(text.find('\n', start), text.size());
   return ProblemParser(text.take_front(end), /*lineNumber=*/0).parse(text.drop_front(end));

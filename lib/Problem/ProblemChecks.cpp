@@ -1,7 +1,7 @@
 //===- ProblemChecks.cpp - what a problem line may not combine ------------===//
 //
 // Each check is one sentence of docs/Semantics.md or of the ops' constraints,
-// told where the line says it: a caret is more use than an error about
+// reported at the word of the line: a caret is more useful than an error about
 // generated IR.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -43,7 +43,7 @@ llvm::Error ProblemParser::checkHeads() {
   return llvm::Error::success();
 }
 
-/// Keys and values of a type of their own: what has a meaning, and a lowering.
+/// Keys and values of another type than queries: only the types with a meaning and a lowering.
 llvm::Error ProblemParser::checkKeyTypes() {
   if (!wordOf("kvscale").empty() && !problem.isQuantised())
     return error(wordOf("kvscale"),
@@ -73,7 +73,7 @@ llvm::Error ProblemParser::checkKeyTypes() {
   return llvm::Error::success();
 }
 
-/// A word that is placed says where its diagonal ends, unless the lengths are equal; an alignment is for such a word.
+/// A placed word needs an alignment for its diagonal, unless the lengths are equal; an alignment needs such a word.
 llvm::Error ProblemParser::checkAlignment() {
   const WordValues &words = problem.words;
   if (words.has(Word::align)) {
@@ -112,7 +112,7 @@ llvm::Error ProblemParser::checkAlignment() {
   return llvm::Error::success();
 }
 
-/// Where the lower right corner of the whole lies, its parts do not say. Dropout counts by sizes of the whole.
+/// Parts do not tell where the bottom-right corner of the whole is. Dropout indexes by sizes of the whole.
 llvm::Error ProblemParser::checkOrigins() {
   const WordValues &words = problem.words;
   bool hasRows = words.has(Word::q_origin) || words.has(Word::k_origin);
@@ -140,7 +140,7 @@ llvm::Error ProblemParser::checkOrigins() {
   return llvm::Error::success();
 }
 
-/// Packed sequences have their lengths in cu_seqlens, keys in pages in kv_lengths, and no dense dimension for scores.
+/// Packed sequences have their lengths in cu_seqlens, paged keys in kv_lengths, and scores have no dense dimension.
 llvm::Error ProblemParser::checkPacking() {
   if (problem.layout != Problem::Layout::Varlen)
     return llvm::Error::success();
@@ -178,7 +178,7 @@ llvm::Error ProblemParser::checkPages() {
     return error(wordOf("out"),
                  "expected no weights with paged and 'sk?', found out=weights; write a number of keys, or "
                  "out=lse");
-  // The keys are those of the block table, in whole pages: no argument has their number as a dimension.
+  // The keys are whole pages of the block table: no argument has their number as a dimension.
   for (const WordInfo &word : getWords())
     if (const auto *shape = problem.words.get<ScoreShape>(word.word); shape && shape->back() != 1)
       return error(wordOf(word.token), llvm::formatv("expected size 1 in the key dimension of {0} with paged and sk?, "
@@ -187,8 +187,8 @@ llvm::Error ProblemParser::checkPages() {
   return llvm::Error::success();
 }
 
-/// Of a chain with its score matrix only lse is returned, and out in the type of q. Sums of weights are a gradient
-/// already, of whole pages.
+/// A chain with its score matrix returns only lse, and out in the type of q. Sums of weights are already a gradient, of
+/// whole pages.
 llvm::Error ProblemParser::checkOutputs() {
   if (problem.isResultWide && problem.element == Problem::Element::F64)
     return error(wordOf("result"), "expected result=f32 beside f32 or 16-bit q, found it beside f64; leave it out");
@@ -213,7 +213,7 @@ llvm::Error ProblemParser::checkOutputs() {
   return llvm::Error::success();
 }
 
-/// What is differentiated is one attention on tensors, by arguments that are floats.
+/// Only one attention on tensors can be differentiated, by float arguments.
 llvm::Error ProblemParser::checkGradients() {
   if (problem.grad.empty())
     return llvm::Error::success();
@@ -241,7 +241,7 @@ llvm::Error ProblemParser::checkGradients() {
   return llvm::Error::success();
 }
 
-/// What is added to is of the type of the sums, and holds what the call would return.
+/// A destination that is added to has the type of the sums and the shape of the result.
 llvm::Error ProblemParser::checkInto() {
   if (problem.into.empty())
     return llvm::Error::success();

@@ -63,7 +63,7 @@ void ProblemBuilder::addSizes() {
   addSize(hq, "q", problem.layout == Problem::Layout::BSHD ? 2 : 1);
   addSize(sq, "q", row);
   if (problem.paged && sk.size == Problem::kDynamic) {
-    // The view has the rows of all pages of the table.
+    // The view has the rows of all pages in the table.
     addSize({Problem::kDynamic, Dim::Table}, "block_table", 1);
     Value page = make<arith::ConstantIndexOp>(problem.paged->size);
     sizes[Dim::Sk] = make<arith::MulIOp>(sizes[Dim::Table], page);
@@ -88,7 +88,7 @@ Tensor ProblemBuilder::addPages(StringRef cache, const Dims &dims) {
   return view;
 }
 
-/// The third dimension as two: a view of `dims`.
+/// The third dimension split into two: a view of `dims`.
 Tensor ProblemBuilder::addSplit(const Tensor &packed, const Dims &dims) {
   RankedTensorType type = getType(dims, getElementTypeOrSelf(packed.value));
   const ReassociationIndices groups[] = {{0}, {1}, {2, 3}};
@@ -108,7 +108,7 @@ Value ProblemBuilder::addCollapsed(Value value, const Dims &dims, unsigned first
 // Regions
 //===----------------------------------------------------------------------===//
 
-/// kv_head is head floordiv the size of a group where an op knows no key heads.
+/// Replaces kv_head by head floordiv the group size, for an op without key heads.
 void ProblemBuilder::removeKeyHeads(Region &region) {
   int64_t group = problem.sizes.hq / problem.sizes.hkv; // 1 where both are dynamic
   SmallVector<IndexOp> ops;
@@ -125,7 +125,7 @@ void ProblemBuilder::removeKeyHeads(Region &region) {
   }
 }
 
-/// The region that `text` is with its braces, which reads captures as %name.
+/// Parses `text`, a region with its braces that reads captures as %name.
 void ProblemBuilder::setRegion(Region &region, StringRef text, bool hasKeyHeads) {
   if (text.empty() || isWrong)
     return;
@@ -134,7 +134,7 @@ void ProblemBuilder::setRegion(Region &region, StringRef text, bool hasKeyHeads)
       captures.empty() ? "" : "\n^bb0(" + llvm::join(llvm::map_range(problem.captures, print), ", ") + "):";
   std::string source = llvm::formatv(
       "\"scf.execute_region\"() ({{{0}\n\"scf.execute_region\"() ({1}) : () -> ()\n}) : () -> ()", block, text);
-  // A line of it is that of printProblem, which has the mask's region behind the scores'.
+  // Line numbers are those of printProblem, which prints mask_mod after score_mod.
   if (text.data() == problem.maskMod.data() && !problem.scoreMod.empty())
     source.insert(0, StringRef(problem.scoreMod).count('\n') + 1, '\n');
   Block parsed;

@@ -18,7 +18,7 @@
 
 namespace attn {
 
-/// A dimension: a number, or kDynamic and which of the sizes that calls say it is.
+/// A dimension: a constant, or kDynamic and which dynamic size it is.
 struct Dim {
   enum Name { B, Hq, Sq, Sk, Table, None };
   int64_t size = 1;
@@ -42,7 +42,7 @@ struct Result {
 class ProblemBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   ProblemBuilder(mlir::MLIRContext &context, const Problem &problem);
-  /// Null where a region or a type is no MLIR; then it has been reported.
+  /// Null if a region or a type is not valid MLIR, which has been reported.
   mlir::OwningOpRef<mlir::ModuleOp> build(llvm::StringRef name);
 
 private:
@@ -81,7 +81,7 @@ private:
   void removeKeyHeads(mlir::Region &region);
 
   // Ops
-  /// With the operands that are not null, and the words that are asked for and that the problem has.
+  /// Creates an op with the operands that are not null, and the given words that the problem has.
   template <typename Op>
   Op createOp(mlir::TypeRange results, std::initializer_list<std::pair<unsigned, mlir::Value>> operands,
               unsigned numRegions, llvm::function_ref<bool(const WordInfo &)> isAsked);
@@ -96,7 +96,7 @@ private:
   mlir::Value addWeights(mlir::Value scores);
   void addOutput(mlir::Value weights);
   Tensor addWideRows(const Tensor &rows, unsigned scale, mlir::Type to);
-  /// Element by element; in another float type, where the init has one.
+  /// An elementwise op; in another float type if the init has one.
   mlir::Value addGeneric(llvm::ArrayRef<mlir::Value> inputs, llvm::ArrayRef<mlir::AffineMap> maps, mlir::Value init,
                          llvm::function_ref<mlir::Value(mlir::ValueRange)> build);
   mlir::Value addCast(mlir::Value value, mlir::Value init);
@@ -112,17 +112,17 @@ private:
   const Problem &problem;
   mlir::func::FuncOp function;
   mlir::Type element, kvElement, wide, outElement;
-  /// Of q and out, and of k and v as sdpa takes them.
+  /// The layouts of q and out, and of k and v as sdpa reads them.
   bool isHeadMajor, isKeyHeadMajor;
   Dim b, hq, hkv, sq, sk;
   llvm::SmallVector<mlir::DictionaryAttr> argumentAttrs;
   llvm::SmallVector<Result> results;
-  llvm::StringMap<mlir::Value> values; ///< arguments but for captures, and results once they are there
-  llvm::StringMap<mlir::Value> olds;   ///< the arguments that hold results of other keys, which become those of both
+  llvm::StringMap<mlir::Value> values; ///< arguments except captures, and results once they are built
+  llvm::StringMap<mlir::Value> olds;   ///< the arguments with results of other keys, which results merge with
   llvm::SmallVector<mlir::Value> captures;
   std::array<mlir::Value, 5> sizes;
   Tensor query, key, value;
-  llvm::SmallVector<Tensor, 2> scales; ///< of K and V, as sdpa takes them
+  llvm::SmallVector<Tensor, 2> scales; ///< of K and V, as sdpa reads them
   bool isWrong = false;
 };
 
@@ -154,7 +154,7 @@ Op ProblemBuilder::createOp(mlir::TypeRange results, std::initializer_list<std::
   return op;
 }
 
-/// An error where a captured array is named as an argument or a result is.
+/// An error if a captured array has the name of an argument or a result.
 llvm::Error checkCaptureNames(const Problem &problem);
 
 } // namespace attn

@@ -35,7 +35,7 @@ AffineMap ProblemBuilder::mapScores(unsigned rank, unsigned count) {
   return AffineMap::getMultiDimIdentityMap(rank, getContext()).getMajorSubMap(count);
 }
 
-/// Of Q, K, V, bias and mask; empty for the default layout, which packed sequences have one of their own of.
+/// The maps of Q, K, V, bias and mask; empty for the default layout, or the one of packed sequences.
 SmallVector<AffineMap> ProblemBuilder::mapInputs() {
   if (problem.layout == Problem::Layout::Varlen || isHeadMajor)
     return {};
@@ -56,7 +56,7 @@ SmallVector<AffineMap> ProblemBuilder::mapInputs() {
 // attn.sdpa
 //===----------------------------------------------------------------------===//
 
-/// Null where the problem does not have the word.
+/// The operand of a word; null if the problem does not have it.
 Value ProblemBuilder::findOperand(const WordInfo &word) const {
   if (word.word == Word::key_scale || word.word == Word::value_scale)
     return scales.empty() ? Value() : scales[word.word == Word::value_scale].value;
@@ -66,7 +66,7 @@ Value ProblemBuilder::findOperand(const WordInfo &word) const {
 static bool isAny(const WordInfo &) { return true; }
 
 void ProblemBuilder::addSdpa() {
-  // What is returned of each row; sums of weights read the last two.
+  // The row results that are returned; sums of weights read the last two.
   Value inits[4];
   SmallVector<Type> types;
   constexpr StringRef names[] = {"out", "lse", "max", "log_sum"};
@@ -138,7 +138,7 @@ Value ProblemBuilder::addCast(Value tensor, Value init) {
                     [&](ValueRange x) { return castFloat(x[0], getElementTypeOrSelf(init)); });
 }
 
-/// K or V as floats in memory, times their scales: what the chain takes.
+/// K or V as floats in memory, times their scales, as the chain reads them.
 Tensor ProblemBuilder::addWideRows(const Tensor &rows, unsigned scale, Type to) {
   Tensor init = addEmpty(rows.dims, to);
   if (!problem.isQuantised())
@@ -170,10 +170,10 @@ void ProblemBuilder::addChain() {
   addOutput(addWeights(addScores()));
 }
 
-/// Beside a 16-bit Q, scaled keys and values are no 16-bit numbers: all three are then wide.
+/// Scaled keys and values need f32: beside a 16-bit Q, all three are then wide.
 bool ProblemBuilder::widensChain() const { return problem.isQuantised() && element != wide; }
 
-/// The scores with all that changes and masks them.
+/// The scores with all functions and masks.
 Value ProblemBuilder::addScores() {
   const ArrayAttr none;
   auto addInit = [&] { return addEmpty({b, hq, sq, sk}, wide).value; };

@@ -46,7 +46,7 @@ private:
 
   /// Where the line gave a token; empty where it did not.
   llvm::StringRef &wordOf(const ProblemToken &token) {
-    // A line has one element type, whatever its name: they share a place. So do `scale=0.125` and `scale=?`.
+    // A line has one element type, whatever its name: these share a position. So do `scale=0.125` and `scale=?`.
     if (token.form == TokenForm::Element)
       return words.back();
     return words[findProblemToken(token.name.split('=').first) - getProblemTokens().begin()];

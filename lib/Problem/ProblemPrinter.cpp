@@ -56,8 +56,8 @@ bool Problem::hasArgument(const WordInfo &word) const {
   llvm_unreachable("all cases are handled");
 }
 
-/// All that is no size and no element type. Without shapes, those of bias and mask and the number of pages are left
-/// out.
+/// All words except sizes and element types. Without shapes, also without those of bias and mask and the number of
+/// pages.
 static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, bool withShapes) {
   llvm::SmallVector<std::string> words;
   auto add = [&](StringRef name, const std::string &value) { words.push_back((name + "=" + value).str()); };

@@ -25,7 +25,7 @@ template <int64_t Problem::Sizes::*field, int64_t minimum> static bool storeSize
   return size.has_value();
 }
 
-/// A size that may be left to each call.
+/// A size that may be dynamic.
 template <int64_t Problem::Sizes::*field, int64_t minimum>
 static bool storeDynamicSize(Problem &problem, StringRef value) {
   if (value != "?")
@@ -120,7 +120,7 @@ template <std::vector<std::string> Problem::*field> static bool storeNames(Probl
   return true;
 }
 
-/// Of an unknown word, as much of it as any name has.
+/// The part of an unknown word to print: as long as any name is.
 static constexpr size_t kMaxNameLength = 32;
 
 static constexpr StringRef kElementTypes = "f32, f64, bf16 or f16";
@@ -196,7 +196,7 @@ std::string attn::describeUnknownToken(StringRef word) {
   llvm::SmallVector<StringRef> names;
   for (const ProblemToken &token : getProblemTokens())
     names.push_back(token.name);
-  // Our own name in another form, then a word of another system: what has a row is no misspelling.
+  // A variant of our own name, then a word of another system: a word with a row is no misspelling.
   for (StringRef each : {name, letters}) {
     const auto *own = llvm::find_if(names, [&](StringRef known) { return isSameName(known, each); });
     if (own != names.end())

@@ -32,11 +32,10 @@ struct ProblemToken {
 
 llvm::ArrayRef<ProblemToken> getProblemTokens();
 
-/// The row of a word: one that stands alone by its whole text, else one by its leading letters; null where there is
-/// none.
+/// The row of a word: by its whole text if it stands alone, else by its leading letters; null if there is none.
 const ProblemToken *findProblemToken(llvm::StringRef word);
 
-/// What an error says of a word that is no token: the nearest one, or all.
+/// The message for a word that is no token: the nearest token, or all.
 std::string describeUnknownToken(llvm::StringRef word);
 
 } // namespace attn
