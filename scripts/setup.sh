@@ -123,8 +123,11 @@ if $with_mpi; then
 fi
 install_packages
 make_venv build/venv plot test wheel lint mlir
+# Beside the build: pip is busy with one core for minutes.
+frameworks_job=
 if $with_frameworks; then
-  make_venv build/frameworks frameworks
+  make_venv build/frameworks frameworks &
+  frameworks_job=$!
 fi
 if $with_sass; then
   make_venv build/sass sass
@@ -133,3 +136,6 @@ if $with_arm; then
   scripts/build-arm-runner.sh
 fi
 build_release "${targets[@]}"
+if [[ -n $frameworks_job ]]; then
+  wait "$frameworks_job"
+fi
