@@ -64,6 +64,14 @@ mlir::Value createZeros(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<m
 TileState accumulateColumns(mlir::OpBuilder &b, const KernelShape &s, const BlockTile &at,
                             const llvm::StringMap<mlir::Value> &rows, TileState sums);
 
+/// The sums of the gradients of a block; `whole` are their tensors.
+TileState createBlock(mlir::OpBuilder &b, const KernelShape &s, const BlockTile &at, mlir::ValueRange whole);
+/// Rounds the existing rows of `sum` to their destination. Sums that all blocks add to are stored already.
+void storeRows(mlir::OpBuilder &b, const KernelShape &s, const BlockTile &at, llvm::StringRef name, mlir::Value sum,
+               mlir::Value whole, mlir::scf::ForallOp forall);
+/// Counts for all query tiles, after one of tickets: zeros.
+mlir::Value createTurns(mlir::OpBuilder &b, const KernelShape &s);
+
 /// Builds a kernel for the bias of the step, and one for each captured tensor, replaces their results, and erases the
 /// step.
 void createScoreSums(mlir::RewriterBase &b, BackwardStepOp step);

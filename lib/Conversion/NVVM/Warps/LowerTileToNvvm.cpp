@@ -9,6 +9,7 @@
 
 #include "KernelTiles.h"
 #include "Producer.h"
+#include "WarpScores.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Support/Dialects.h"

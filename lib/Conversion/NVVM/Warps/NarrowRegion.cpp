@@ -9,7 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "WarpScores.h"
 #include "attn/IR/Decompose.h"
 
 using namespace mlir;

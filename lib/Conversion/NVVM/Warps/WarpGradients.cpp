@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "WarpScores.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 #include <numbers>

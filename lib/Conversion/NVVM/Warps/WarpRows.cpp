@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RegisterTiles.h"
+#include "WarpScores.h"
 #include <limits>
 #include <numbers>
 

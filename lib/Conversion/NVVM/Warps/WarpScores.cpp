@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "WarpScores.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <limits>
 

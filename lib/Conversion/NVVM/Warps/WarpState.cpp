@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Producer.h"
+#include "WarpScores.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>

@@ -17,7 +17,6 @@
 #define ATTN_LIB_CONVERSION_NVVM_WARPTILE_H
 
 #include "WarpBuilder.h"
-#include "attn/IR/ScoreFunctions.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -373,50 +372,13 @@ private:
   mlir::Value exchanges;                        ///< pointer to the count of attn.exchange; null where there is none
 };
 
-/// The results of a region of scalars at one position (NarrowRegion.cpp). `resolve` returns an i32 for attn.index, or
-/// null for an index that is 0 in a tile.
-mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
-                           llvm::function_ref<mlir::Value(IndexOp)> resolve);
 /// Bytes of type `from`, i8 in a vector of a multiple of four, as bf16 or f16 (Bytes.cpp).
 mlir::Value widenBytes(WarpBuilder &wb, mlir::Value raw, mlir::Type from, mlir::Type to);
-/// `op` of a region, an f32 function of these operands, in instructions of its own (Functions.cpp); null for one that
-/// has none.
-mlir::Value buildFunction(WarpBuilder &wb, mlir::Operation *op, mlir::ValueRange operands);
 
 /// Bufferisation puts tiles on the stack, or allocates them where their size is known only at run time.
 bool isBuffer(mlir::Operation *op);
 /// The memref at the root of the views of `memref`.
 mlir::Value getRoot(mlir::Value memref);
-
-/// Whether the rows of a score tile are queries or keys; columns are the other.
-enum class RowKind { Queries, Keys };
-
-/// The positions of a thread's scores, for the score functions of `op` (WarpScores.cpp).
-class ScorePositions {
-public:
-  ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
-                 RowKind rowKind = RowKind::Queries);
-  /// Applies the score functions, or the weight function, at the thread's row `row` and a column.
-  mlir::Value evaluateScore(int64_t row, mlir::Value column, mlir::Value score) const;
-  mlir::Value evaluateWeight(int64_t row, mlir::Value column, mlir::Value weight) const;
-  /// The result of `region`, a region on scores, there.
-  mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value column, mlir::ValueRange arguments) const;
-
-private:
-  class Position;
-  struct Row {
-    mlir::Value head, position; ///< i32, clamped to the range of the operands
-  };
-
-  WarpBuilder &wb;
-  ScoreFunctions functions;
-  RowKind rowKind;
-  TileRows tileRows;
-  mlir::Value columnCount;
-  std::optional<int64_t> lastKey; ///< for rows that are keys, if their number is known and does not fill the block
-  GlobalView bias, mask;
-  llvm::SmallVector<Row> rows;
-};
 
 } // namespace attn::nvvm
 
