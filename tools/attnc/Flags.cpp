@@ -39,12 +39,12 @@ static cl::cat inCategory(category);
 cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inBench, inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line (docs/Using.md)"), cl::value_desc("LINE"), inCompile,
                                inRun, inBench, inTune, inCategory);
-cl::opt<std::string>
-    target("target",
-           cl::desc("host (default), x86-64, x86-64-v2, -v3, -v4, aarch64-linux-gnu, a processor's name, or a GPU: "
-                    "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120; to compile, also several processors or "
-                    "several GPUs separated by commas, for one object that chooses by CPUID or by the device"),
-           cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
+cl::opt<std::string> target(
+    "target",
+    cl::desc("host (default), x86-64, x86-64-v2, -v3, -v4, aarch64-linux-gnu, a processor's name, or a GPU: "
+             "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120; to compile, also several processors or "
+             "several GPUs separated by commas, for one object that chooses by CPUID or by the device"),
+    cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
                                       clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
