@@ -67,16 +67,7 @@ DECODE = {
     "D 128, fp8": "b1 hq32 hkv8 sq1 sk8192 d128 bf16 kv=fp8 kvscale=head",
 }
 # So many there are (TargetInfo.cpp).
-MULTIPROCESSORS = {
-    "sm_80": 108,
-    "sm_86": 84,
-    "sm_89": 142,
-    "sm_90": 132,
-    "sm_90a": 132,
-    "sm_100": 148,
-    "sm_103": 160,
-    "sm_120": 188,
-}
+MULTIPROCESSORS = {"sm_80": 108, "sm_86": 84, "sm_89": 142, "sm_90": 132, "sm_90a": 132}
 
 # Of a multiprocessor: bytes of shared memory, threads, blocks (CUDA programming guide, compute capabilities).
 MACHINES = {
@@ -85,9 +76,6 @@ MACHINES = {
     "sm_89": (100, 1536, 24),
     "sm_90": (228, 2048, 32),
     "sm_90a": (228, 2048, 32),
-    "sm_100": (228, 2048, 32),
-    "sm_103": (228, 2048, 32),
-    "sm_120": (100, 1536, 24),
 }
 REGISTERS = 65536
 REGISTERS_OF_WARP = 256  # registers of a warp are given out in so many

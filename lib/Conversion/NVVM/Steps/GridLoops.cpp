@@ -38,7 +38,11 @@ static LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
 static void sinkReads(func::FuncOp host) {
   Block &block = host.getBody().front();
   OpBuilder b(host.getContext());
-  auto isRead = [](Operation *op) { return isa<memref::LoadOp>(op); };
+  // An argument that is read is not written; other loads are refused.
+  auto isRead = [](Operation *op) {
+    auto load = dyn_cast<memref::LoadOp>(op);
+    return load && isa<BlockArgument>(load.getMemRef());
+  };
   BackwardSliceOptions options;
   options.inclusive = true;
   options.filter = [&](Operation *op) { return op->getBlock() == &block && (isMemoryEffectFree(op) || isRead(op)); };

@@ -45,7 +45,7 @@ struct PairBuilder {
     auto vector = VectorType::get({2}, type);
     return arith::ConstantOp::create(wb.b, wb.loc, DenseElementsAttr::get(vector, wb.b.getFloatAttr(type, value)));
   }
-  /// x y + z, which sm_80 has for bf16 alone of the three.
+  /// x y + z: for bf16, sm_80 has neither sums nor products, but this.
   Value fma(Value x, double y, Value z, Type type) const {
     Value product = LLVM::FMAOp::create(wb.b, wb.loc, z.getType(), ValueRange{asFloats(x, type), splat(type, y), z});
     return asBits(product);
