@@ -54,7 +54,8 @@ def test_few_instructions_for_each_score(body, tmp_path):
     # One instruction a score.
     plain = count(modify("%c = arith.constant 3.0 : f32\n%y = arith.addf %x, %c : f32"), tmp_path)
     found = count(modify(body), tmp_path)
-    assert sum_of(found, r"div\.rn|bra\.uni\.call|call") == 0
+    slow = r"(div|rcp)\.rn|call"  # a plain kernel has one of these a row, 1 / l
+    assert sum_of(found, slow) == sum_of(plain, slow)
     extra = (sum_of(found, ARITHMETIC) - sum_of(plain, ARITHMETIC)) / SCORES + 1
     assert extra <= FUNCTIONS[body] + 0.1, (extra, found, plain)
 
