@@ -79,8 +79,8 @@ def summary(results: Results) -> str:
 def notes(results: Results) -> str:
     """Versions, ceilings, and who was left out where."""
     lines = ["Versions: " + ", ".join(f"{name} {version}" for name, version in results["versions"].items()) + "."]
-    for name in ("f32 FMA", "bf16 dot", "read"):
-        rates = [row["ceilings"][name] for row in results["rows"] if row["ceiling"] == name]
+    for name in ("f32 FMA", "bf16 dot", "bf16 tiles", "read"):
+        rates = [row["ceilings"][name] for row in results["rows"] if row["ceiling"].partition(" / ")[0] == name]
         unit = "GB/s" if name == "read" else "GFLOP/s"
         if rates:
             lines.append(f"Ceiling {name}: {min(rates):.1f} to {max(rates):.1f} {unit} over the lines.")

@@ -185,11 +185,14 @@ def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> d
         read_bytes = sum(x.nbytes for x in inputs.values()) + out_bytes
         del inputs
     times, ceilings, dropped = measure(ready, rounds, threads)
-    # A decode step is memory's, the rest the multiply-adds'; in bf16 those of pairs, where the processor has them.
-    products = [
-        name for name in ("bf16 dot", "f32 FMA") if name in ceilings and (problem.dtype == "bf16" or "f32" in name)
-    ]
-    kind = "read" if problem.is_decode else products[0]
+    # A decode step is memory's, the rest the multiply-adds'; of tiles, where the processor has them (f16 and f32 as
+    # products of their parts), in bf16 else those of pairs.
+    if "bf16 tiles" in ceilings:
+        ceilings |= {f"bf16 tiles / {parts}": ceilings["bf16 tiles"] / parts for parts in (3, 6)}
+        product = {"bf16": "bf16 tiles", "f16": "bf16 tiles / 3", "f32": "bf16 tiles / 6"}[problem.dtype]
+    else:
+        product = "bf16 dot" if problem.dtype == "bf16" and "bf16 dot" in ceilings else "f32 FMA"
+    kind = "read" if problem.is_decode else product
     work, ceiling = read_bytes if problem.is_decode else problem.flops, ceilings[kind]
     systems = {
         name: {

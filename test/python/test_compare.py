@@ -95,7 +95,7 @@ def test_run_of_attn_alone(tmp_path):
     assert result.returncode == 0, result.stderr
     results = json.loads((tmp_path / "threads-1.json").read_text())
     assert [row["title"] for row in results["rows"]] == ["small", "decode"]
-    assert [row["ceiling"] for row in results["rows"]] == ["f32 FMA", "read"]
+    assert [row["ceiling"] for row in results["rows"]] in (["f32 FMA", "read"], ["bf16 tiles / 6", "read"])
     for row in results["rows"]:
         assert row["systems"]["attn"]["rounds"] == 2
         assert 0 < row["systems"]["attn"]["share"] < 2

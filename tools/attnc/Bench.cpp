@@ -186,8 +186,9 @@ static Expected<BenchRecord> timeOnHost(const BenchCommand &command, const Bench
   BenchRecord record{timed.title, timed.noRate, timed.cost};
   record.best = times.front();
   record.median = times[times.size() / 2];
-  record.product = getProductName(product);
-  record.maxGflops = ceilings->getGflops();
+  int numProducts = getNumProducts(timed.element, product);
+  record.product = getProductName(product).str() + (numProducts > 1 ? " / " + std::to_string(numProducts) : "");
+  record.maxGflops = ceilings->getGflops() / numProducts;
   record.maxGigabytes = ceilings->getGigabytes();
   if (timed.unfused) {
     double before = getSeconds();
@@ -256,14 +257,11 @@ static Error printCeilings(const BenchCommand &command) {
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
   if (!target)
     return target.takeError();
-  SmallVector<Product> products = {Product::F32, Product::F64};
-  if (target->bf16DotRate > 0)
-    products.push_back(Product::Bf16Dot);
   auto print = [&](StringRef name, double rate, StringRef unit, double processorShare) {
     getText(command) << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit
                      << describeLoad({processorShare}) << "\n";
   };
-  for (Product product : products) {
+  for (Product product : getProducts(*target)) {
     bool measuresRead = product == Product::F32;
     Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
     if (!ceilings)

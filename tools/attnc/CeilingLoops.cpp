@@ -1,7 +1,8 @@
 //===- CeilingLoops.cpp - loops that measure the ceilings -----------------===//
 //
-// A loop of independent vector multiply-adds in registers, and one that reads
-// memory from one end to the other, built for the same target as the kernels.
+// A loop of independent multiply-adds of vectors or tiles in registers, and one
+// that reads memory from one end to the other, built for the same target as the
+// kernels.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -111,6 +112,43 @@ static void buildFmaLoop(Module &module, const TargetInfo &target, Product produ
   b.CreateRet(b.CreateFPCast(b.CreateExtractElement(sum, uint64_t(0)), b.getDoubleTy()));
 }
 
+/// The same of `tdpbf16ps`: two tiles by two, in registers, as kernels multiply them. The elements are arbitrary numbers,
+/// since the processor's clock is higher on zeros.
+static void buildTileLoop(Module &module) {
+  constexpr int rows = 16, rowBytes = 64, side = 2;
+  LLVMContext &context = module.getContext();
+  LoopBuilder code(module, kFmaLoopName, Type::getDoubleTy(context), {Type::getInt64Ty(context)});
+  IRBuilder<> &b = code.b;
+  SmallVector<uint16_t> bits;
+  for (unsigned i = 0, state = 1; i < rows * rowBytes / 2; ++i, state = state * 1664525 + 1013904223)
+    bits.push_back(0x3f00 | (state >> 31 << 15) | (state >> 20 & 0xff)); // ±0.5 to ±2
+  Constant *numbers = ConstantDataArray::get(context, bits);
+  auto *operand = new GlobalVariable(module, numbers->getType(), true, GlobalValue::PrivateLinkage, numbers);
+  operand->setAlignment(Align(rowBytes));
+  Value *sums = b.CreateAlloca(ArrayType::get(b.getInt8Ty(), rows * rowBytes));
+  Value *height = b.getInt16(rows), *width = b.getInt16(rowBytes), *stride = b.getInt64(rowBytes);
+  SmallVector<Value *> operands;
+  for (int i = 0; i < 2 * side; ++i)
+    operands.push_back(b.CreateIntrinsic(Intrinsic::x86_tileloadd64_internal, {}, {height, width, operand, stride}));
+  SmallVector<Value *> zeros;
+  for (int i = 0; i < side * side; ++i)
+    zeros.push_back(b.CreateIntrinsic(Intrinsic::x86_tilezero_internal, {}, {height, width}));
+  code.startLoop();
+  SmallVector<PHINode *> chains;
+  for (Value *zero : zeros)
+    chains.push_back(code.carry(zero));
+  SmallVector<Value *> next;
+  for (auto [i, chain] : enumerate(chains)) {
+    next.push_back(b.CreateIntrinsic(Intrinsic::x86_tdpbf16ps_internal, {},
+                                     {height, width, width, chain, operands[i / side], operands[side + i % side]}));
+    chain->addIncoming(next.back(), code.loop);
+  }
+  code.endLoop(code.function->getArg(0));
+  for (Value *sum : next)
+    b.CreateIntrinsic(Intrinsic::x86_tilestored64_internal, {}, {height, width, sums, stride, sum});
+  b.CreateRet(b.CreateFPCast(b.CreateLoad(b.getFloatTy(), sums, /*isVolatile=*/true), b.getDoubleTy()));
+}
+
 /// i64 read_sum(ptr data, i64 rounds): the sum of kReadStreams parts of rounds · kReadVectors vectors, all parts
 /// concurrently, in kReadVectors chains.
 static void buildReadLoop(Module &module, const TargetInfo &target) {
@@ -152,7 +190,10 @@ Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const Target
   Module module("ceilings", context);
   module.setTargetTriple((*machine)->getTargetTriple());
   module.setDataLayout((*machine)->createDataLayout());
-  buildFmaLoop(module, target, product);
+  if (product == Product::Bf16Tiles)
+    buildTileLoop(module);
+  else
+    buildFmaLoop(module, target, product);
   buildReadLoop(module, target);
   Expected<std::string> object = compileModule(module, target, FileKind::Object);
   if (!object)

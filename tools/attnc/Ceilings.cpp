@@ -34,14 +34,43 @@ StringRef driver::getProductName(Product product) {
   case Product::F32: return "f32 FMA";
   case Product::F64: return "f64 FMA";
   case Product::Bf16Dot: return "bf16 dot";
+  case Product::Bf16Tiles: return "bf16 tiles";
   }
   llvm_unreachable("all products are handled");
+}
+
+SmallVector<Product> driver::getProducts(const TargetInfo &target) {
+  SmallVector<Product> products = {Product::F32, Product::F64};
+  if (target.bf16DotRate > 0)
+    products.push_back(Product::Bf16Dot);
+  if (target.tileRate > 0)
+    products.push_back(Product::Bf16Tiles);
+  return products;
 }
 
 Product driver::getProduct(Problem::Element element, const TargetInfo &target) {
   if (element == Problem::Element::F64)
     return Product::F64;
+  if (target.tileRate > 0)
+    return Product::Bf16Tiles;
   return element == Problem::Element::BF16 && target.bf16DotRate > 1 ? Product::Bf16Dot : Product::F32;
+}
+
+int driver::getNumProducts(Problem::Element element, Product product) {
+  if (product != Product::Bf16Tiles || element == Problem::Element::BF16)
+    return 1;
+  return element == Problem::Element::F16 ? 3 : 6;
+}
+
+/// Of one instruction. A dot product has two per 32-bit lane, one of bfmmla four; tiles have 16 x 16 sums of 32 products.
+static int64_t getMultiplyAdds(Product product, const TargetInfo &target) {
+  switch (product) {
+  case Product::F32: return target.getLanes(32);
+  case Product::F64: return target.getLanes(64);
+  case Product::Bf16Dot: return target.getLanes(target.hasBf16Matrices ? 8 : 16);
+  case Product::Bf16Tiles: return 16 * 16 * TargetInfo::kTileDepth;
+  }
+  llvm_unreachable("all products are handled");
 }
 
 Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, int threads) {
@@ -59,9 +88,7 @@ Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, i
     return readLoop.takeError();
   ceilings.fmaLoop = reinterpret_cast<FmaLoop>(*fmaLoop);
   ceilings.readLoop = reinterpret_cast<ReadLoop>(*readLoop);
-  // A dot product has two multiply-adds per 32-bit lane, one of bfmmla four.
-  unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : target.hasBf16Matrices ? 8 : 16;
-  ceilings.flopsPerRound = getNumChains(product) * target.getLanes(elementBits) * 2.0;
+  ceilings.flopsPerRound = getNumChains(product) * getMultiplyAdds(product, target) * 2.0;
   ceilings.readRoundBytes = int64_t(kReadStreams) * kReadVectors * target.vectorBits / 8;
   // Iterations that last about kPeakSeconds.
   double start = getSeconds();

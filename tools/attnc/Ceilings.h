@@ -18,8 +18,8 @@
 namespace attn::driver {
 
 /// Independent chains for the multiply-add ceiling: latency times rate of current processors, within 16 registers; and
-/// for products of pairs, which have a longer latency and 32 registers.
-constexpr int kFmaChains = 12, kDotChains = 24;
+/// for products of pairs, which have a longer latency and 32 registers; and of tiles, as registers hold them.
+constexpr int kFmaChains = 12, kDotChains = 24, kTileChains = 4;
 /// Vectors that an iteration of the reading loop takes from each segment, and segments that it reads concurrently. On
 /// Zen 5, one segment is a sixth slower, and so are sixteen.
 constexpr int kReadVectors = 8, kReadStreams = 4;
@@ -28,13 +28,19 @@ constexpr int64_t kReadAlignment = 64;
 constexpr int64_t kReadBytes = int64_t(256) << 20;
 constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_sum";
 
-/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of bf16 pairs in f32
-/// (vdpbf16ps), which few targets have.
-enum class Product { F32, F64, Bf16Dot };
+/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of bf16 pairs in f32,
+/// of vectors (vdpbf16ps, bfmmla) or tiles (tdpbf16ps), which few targets have.
+enum class Product { F32, F64, Bf16Dot, Bf16Tiles };
 llvm::StringRef getProductName(Product product);
-constexpr int getNumChains(Product product) { return product == Product::Bf16Dot ? kDotChains : kFmaChains; }
+constexpr int getNumChains(Product product) {
+  return product == Product::Bf16Tiles ? kTileChains : product == Product::Bf16Dot ? kDotChains : kFmaChains;
+}
+/// Those that a target has.
+llvm::SmallVector<Product> getProducts(const TargetInfo &target);
 /// The products that limit a problem with elements of this type.
 Product getProduct(Problem::Element element, const TargetInfo &target);
+/// How many of them one product takes: of tiles, f16 as two parts of bf16 takes three, f32 as three parts six.
+int getNumProducts(Problem::Element element, Product product);
 
 /// Loads `double fma_peak(i64 rounds)` for those products, and `i64 read_sum(ptr, i64 rounds)`.
 llvm::Expected<std::unique_ptr<LoadedObject>> compileCeilingLoops(const TargetInfo &target, Product product);
