@@ -33,13 +33,6 @@ macro(attn_find_dependencies)
   # Installed, a tool finds our own libraries beside it, and libMLIR, which no linker cache knows, where it was found.
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
   set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
-  find_program(ATTN_CCACHE ccache)
-  if(ATTN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # What ccache asks of whoever precompiles headers.
-    set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ATTN_CCACHE})
-    set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
-  endif()
   # A header precompiled for libraries (-fPIC) is refused by programs compiled with -fPIE.
   set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 

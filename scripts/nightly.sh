@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A minute of each small fuzzer, words and faults that are planted, all problem lines of GPUs for sm_90a, then the test
-# suite as on lesser processors, on 64-bit Arm where scripts/setup.sh --arm has been, and under AddressSanitizer and
-# UndefinedBehaviorSanitizer. Arguments go to ctest.
+# A minute of each small fuzzer, the tests with every combination of their parameters, words and faults that are planted,
+# all problem lines of GPUs for sm_90a, then the test suite as on lesser processors, on 64-bit Arm where scripts/setup.sh
+# --arm has been, and under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,6 +17,7 @@ for fuzzer in npy onnx problem; do
   "build/fuzzers/bin/${fuzzer}_fuzzer" -max_total_time=60 -max_len=4096
 done
 ninja -C build/release -j "$jobs" attnc attn-ptx-run
+scripts/test.sh --products "$@"
 scripts/planted.sh
 scripts/plant-faults.py --target=sm_80 --sample=6
 scripts/plant-faults.py --target=sm_90a --sample=4

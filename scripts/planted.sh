@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a copy of the sources with a mask word and a score function that attn does not have (test/planted/words.patch, by
 # the recipes of CONTRIBUTING.md), and runs the tests of every word on it: each road must serve them or refuse them by
-# name. A compilation of nearly all of attn; ccache makes a second one short.
+# name. A compilation of nearly all of attn.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

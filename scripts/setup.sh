@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # The compilers (g++ is the system's, for the examples), LLVM/MLIR with what find_package(MLIR) and find_package(LLD) ask
 # for, and what the tests need.
 packages=(
-  cmake ninja-build ccache g++ clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
+  cmake ninja-build g++ clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
   libdlpack-dev libgtest-dev libbenchmark-dev python3-dev python3-venv
 )

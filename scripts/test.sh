@@ -4,6 +4,7 @@
 #   --quick        lit and GoogleTest alone, and builds what these need
 #   --changed[=REF]  the tests that the difference to a commit needs, and builds what they need: to where main was left, or
 #                  of the last commit (test/layers.txt); with --dry-run it only says so
+#   --products     tests in Python with every combination of their parameters, instead of each value once (test/conftest.py)
 #   --host=LEVEL   as on a processor of that level, x86-64-v2 or x86-64-v3 (test/lib/CappedProcessor)
 # Other arguments go to ctest, as in `scripts/test.sh -R fuse`.
 set -euo pipefail
@@ -22,6 +23,7 @@ for argument in "$@"; do
       ;;
     --changed | --changed=?*) changed=$argument ;;
     --dry-run) dry_run=true ;;
+    --products) export PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} --products" ;;
     --host=x86-64-v[23]) host=${argument#--host=} ;;
     --host*)
       echo "error: expected --host=x86-64-v2 or --host=x86-64-v3, found '$argument'" >&2

@@ -69,22 +69,26 @@ def expect_right(text: str) -> None:
     assert all(line.endswith(": ok") for line in results), text
 
 
-def read_sections(text: str) -> dict[str, str]:
-    """By target: what attn-ptx-run says of it, where there are several."""
+def execute_all(targets: list[str], words: list[str]) -> dict[str, str]:
+    """By target: what attn-ptx-run says of it. Of one alone it does not say the name."""
+    text = execute(",".join(targets), words)
+    if len(targets) == 1:
+        return {targets[0]: text}
     parts = re.split(r"^(sm_\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 @pytest.fixture(scope="module")
 def runs(request):
-    """The cases that were asked for, a core each, while the tests wait for one after the other."""
-    names = {
-        item.callspec.params["name"]: None
-        for item in request.session.items
-        if "name" in getattr(item, "fixturenames", [])
-    }
+    """The cases that were requested, a core each, while the tests wait for one after the other."""
+    targets: dict[str, list[str]] = {}
+    for item in request.session.items:
+        if "name" in getattr(item, "fixturenames", []):
+            targets.setdefault(item.callspec.params["name"], []).append(item.callspec.params["target"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        futures: dict[str, Future[str]] = {name: pool.submit(execute, ",".join(TARGETS), CASES[name]) for name in names}
+        futures: dict[str, Future[dict[str, str]]] = {
+            name: pool.submit(execute_all, asked, CASES[name]) for name, asked in targets.items()
+        }
         yield futures
         pool.shutdown(cancel_futures=True)
 
@@ -92,7 +96,7 @@ def runs(request):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_the_reference(name, target, runs):
-    expect_right(read_sections(runs[name].result())[target])
+    expect_right(runs[name].result()[target])
 
 
 def test_exchanged_operands_are_seen(tmp_path):
@@ -113,7 +117,7 @@ def test_coverage(target, runs, capsys):
     counts = [
         (int(executed), int(whole), name, line)
         for name, future in runs.items()
-        for line in read_sections(future.result())[target].splitlines()
+        for line in future.result().get(target, "").splitlines()
         for executed, whole in re.findall(r": (\d+) of (\d+) instructions executed", line)
     ]
     executed, whole = (sum(count[i] for count in counts) for i in (0, 1))
@@ -121,7 +125,7 @@ def test_coverage(target, runs, capsys):
         print(f"\n{target}: {executed} of {whole} PTX instructions of {len(counts)} kernels executed", end=" ")
         print(f"({executed / whole:.2%})")
     missed = "\n".join(f"{name}: {line}" for *_, name, line in counts if "none of lines" in line)
-    assert executed >= LEAST_COVERAGE[target] * whole or len(runs) < len(CASES), missed
+    assert executed >= LEAST_COVERAGE[target] * whole or len(counts) < len(CASES) / 2, missed
 
 
 def test_lines_are_enough():
