@@ -23,6 +23,7 @@ namespace {
 
 using Words = std::array<Value, 4>;
 
+/// i32 and i64 as two of them.
 class Philox {
 public:
   Philox(OpBuilder &builder, Location loc) : b(builder), loc(loc) {}
@@ -106,11 +107,33 @@ void attn::buildDropout(OpBuilder &builder, Operation *op, Value seed, Value off
     Value position = IndexOp::create(builder, loc, builder.getIndexType(), kind);
     index = index ? arith::AddIOp::create(builder, loc, index, position).getResult() : position;
   }
+  // r > p (2^32 - 1) for an integer r is r > floor(p (2^32 - 1)).
+  auto threshold = builder.getI64IntegerAttr(static_cast<int64_t>(std::floor(p * 4294967295.0)));
+  Value isKept = RandomKeepOp::create(builder, loc, builder.getI1Type(), index, seed, offset, threshold);
+  Value factor = createFloatConstant(builder, loc, type, p < 1 ? 1 / (1 - p) : 1);
+  Value kept = arith::MulFOp::create(builder, loc, block->getArgument(0), factor);
+  Value zero = createFloatConstant(builder, loc, type, 0);
+  YieldOp::create(builder, loc, ValueRange{arith::SelectOp::create(builder, loc, isKept, kept, zero)});
+}
+
+std::array<Value, 4> attn::buildRandomWords(OpBuilder &builder, Location loc, Value index, Value seed, Value offset) {
+  Philox philox(builder, loc);
+  return philox.run({philox.low(offset), philox.high(offset), philox.low(index), philox.high(index)}, philox.low(seed),
+                    philox.high(seed));
+}
+
+Value RandomKeepOp::buildComparison(OpBuilder &builder, Location loc, Value random) {
+  Value threshold = Philox(builder, loc).constant(builder.getI32Type(), static_cast<uint64_t>(getThreshold()));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, random, threshold);
+}
+
+Value RandomKeepOp::buildFormula(OpBuilder &builder, Location loc, ValueRange operands) {
+  Adaptor given(operands, *this);
+  Philox philox(builder, loc);
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
-  Value wide = arith::IndexCastOp::create(builder, loc, i64, index);
+  Value wide = arith::IndexCastOp::create(builder, loc, i64, given.getIndex());
   Value block4 = arith::AndIOp::create(builder, loc, wide, philox.constant(i64, ~uint64_t(3)));
-  Words words = philox.run({philox.low(offset), philox.high(offset), philox.low(block4), philox.high(block4)},
-                           philox.low(seed), philox.high(seed));
+  Words words = buildRandomWords(builder, loc, block4, given.getSeed(), given.getOffset());
   Value word = arith::AndIOp::create(builder, loc, philox.low(wide), philox.constant(i32, 3));
   Value random = words[3];
   for (int i = 2; i >= 0; --i) {
@@ -118,12 +141,13 @@ void attn::buildDropout(OpBuilder &builder, Operation *op, Value seed, Value off
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, word, philox.constant(i32, uint64_t(i)));
     random = arith::SelectOp::create(builder, loc, isWord, words[i], random);
   }
-  // r > p (2^32 - 1) for an integer r is r > floor(p (2^32 - 1)).
-  auto threshold = static_cast<uint64_t>(std::floor(p * 4294967295.0));
-  Value isKept =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, random, philox.constant(i32, threshold));
-  Value factor = createFloatConstant(builder, loc, type, p < 1 ? 1 / (1 - p) : 1);
-  Value kept = arith::MulFOp::create(builder, loc, block->getArgument(0), factor);
-  Value zero = createFloatConstant(builder, loc, type, 0);
-  YieldOp::create(builder, loc, ValueRange{arith::SelectOp::create(builder, loc, isKept, kept, zero)});
+  return buildComparison(builder, loc, random);
+}
+
+void attn::expandRandomKeep(Operation *root) {
+  root->walk([](RandomKeepOp op) {
+    OpBuilder builder(op);
+    op.replaceAllUsesWith(op.buildFormula(builder, op.getLoc(), op->getOperands()));
+    op.erase();
+  });
 }

@@ -226,16 +226,20 @@ SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueR
                                       function_ref<Value(ScoreFunction, Value)> apply) {
   IRMapping mapping;
   mapping.map(region.front().getArguments(), arguments);
+  auto lookUp = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return mapping.lookupOrDefault(value); });
+  };
   for (Operation &op : region.front().without_terminator()) {
     if (auto index = dyn_cast<IndexOp>(op))
       mapping.map(index.getResult(), getIndex(index));
     else if (auto function = dyn_cast<ScoreFunction>(op); function && apply)
       mapping.map(op.getResult(0), apply(function, mapping.lookupOrDefault(op.getOperand(0))));
+    else if (auto keep = dyn_cast<RandomKeepOp>(op); keep && apply)
+      mapping.map(keep.getResult(), keep.buildFormula(builder, op.getLoc(), lookUp(op.getOperands())));
     else
       builder.clone(op, mapping);
   }
-  return llvm::map_to_vector(region.front().getTerminator()->getOperands(),
-                             [&](Value value) { return mapping.lookupOrDefault(value); });
+  return lookUp(region.front().getTerminator()->getOperands());
 }
 
 Value attn::inlineScoreRegion(OpBuilder &builder, Location loc, Region &region, Value x) {

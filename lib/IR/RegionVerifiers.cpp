@@ -22,7 +22,7 @@ static bool isCapturedRead(Operation &op, Region &region) {
 }
 
 static bool isScalarOp(Operation &op, Region &region) {
-  if (isCapturedRead(op, region) || isa<IndexOp>(op))
+  if (isCapturedRead(op, region) || isa<IndexOp, RandomKeepOp>(op))
     return true;
   if (isa<ScoreFunction>(op))
     return region.getNumArguments() == 1;

@@ -246,6 +246,12 @@ LogicalResult ScaleOp::verify() {
 
 LogicalResult CapOp::verify() { return verifySoftcap(*this, getLimit(), getScore().getType(), "limit"); }
 
+LogicalResult RandomKeepOp::verify() {
+  if (llvm::isUInt<32>(getThreshold()))
+    return success();
+  return emitOpError("C16: expected a threshold in [0, 2^32), found ") << static_cast<int64_t>(getThreshold());
+}
+
 LogicalResult SoftcapOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())))
     return failure();

@@ -35,7 +35,7 @@ bool isInKernel(Operation *op) { return op->getParentOfType<gpu::GPUFuncOp>() !=
 /// Ops of regions of scores, and of both phases.
 bool isOfKernels(Operation *op) {
   return isa<InitStateOp, MergeStatesOp, FinalizeOp, RowDeltaOp, PackOp, GatherPagesOp, ClassifyTileOp, AwaitOrderOp,
-             PassOrderOp, TakeTicketOp, IndexOp, ScoreFunction, AccumulateOp, YieldOp>(op) ||
+             PassOrderOp, TakeTicketOp, IndexOp, ScoreFunction, RandomKeepOp, AccumulateOp, YieldOp>(op) ||
          isa<linalg::FillOp, linalg::GenericOp, linalg::YieldOp, linalg::IndexOp, UnrealizedConversionCastOp>(op) ||
          isOfDialect<arith::ArithDialect, math::MathDialect, affine::AffineDialect, scf::SCFDialect,
                      memref::MemRefDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>(op);

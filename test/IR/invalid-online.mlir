@@ -118,6 +118,23 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a
 
 // -----
 
+// C16: a threshold that no number of 32 bits passes.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
+             %x: tensor<4xf32>, %y: tensor<4xf32>, %seed: i64) {
+  %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) weight_mod {
+  ^bb0(%weight: f32):
+    %j = attn.index key : index
+    // expected-error @below {{C16: expected a threshold in [0, 2^32), found 4294967296}}
+    %kept = attn.random_keep %j seed(%seed) offset(%seed) {threshold = 4294967296 : i64}
+    %z = arith.select %kept, %weight, %weight : f32
+    attn.yield %z : f32
+  } -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
 // C10: a score function in a region of positions.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
              %x: tensor<4xf32>, %y: tensor<4xf32>) {

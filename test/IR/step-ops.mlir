@@ -24,6 +24,7 @@ func.func @products(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf
 //       CHECK:   attn.row_max ins(%{{.*}} : tensor<4x6xf32>, tensor<4xf32>) outs(%{{.*}} : tensor<4xf32>) {partial, scale = 5.000000e-01 : f64}
 //       CHECK:   attn.rescale ins(%{{.*}} : tensor<4xf32>) outs(
 //       CHECK:   attn.weights {{.*}} {scale = 5.000000e-01 : f64} weight_mod {
+//       CHECK:     attn.random_keep %{{.*}} seed(%{{.*}}) offset(%{{.*}}) {threshold = 7 : i64}
 // LINALG-LABEL: func @rows(
 //   LINALG-NOT:   attn.
 func.func @rows(%s: tensor<4x6xf32>, %b: tensor<6xf32>, %t: tensor<4x6xf32>, %m: tensor<4xf32>, %i: tensor<4xf32>,
@@ -48,7 +49,11 @@ func.func @rows(%s: tensor<4x6xf32>, %b: tensor<6xf32>, %t: tensor<4x6xf32>, %m:
   ^bb0(%weight: f32):
     %half = arith.constant 0.5 : f32
     %less = arith.mulf %weight, %half : f32
-    attn.yield %less : f32
+    %j = attn.index key : index
+    %seed = arith.constant 3 : i64
+    %kept = attn.random_keep %j seed(%seed) offset(%seed) {threshold = 7 : i64}
+    %z = arith.select %kept, %less, %half : f32
+    attn.yield %z : f32
   } -> tensor<4x6xf32>, tensor<4xf32>
   return %p, %a1 : tensor<4x6xf32>, tensor<4x8xf32>
 }

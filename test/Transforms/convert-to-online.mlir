@@ -91,7 +91,8 @@ func.func @memref_is_left(%q: memref<4x16xf32>, %v: memref<4x8xf32>, %o: memref<
 //       CHECK:     %[[MODIFIED:.*]] = math.absf %[[SCALED]]
 //       CHECK:     attn.yield %[[MODIFIED]]
 //       CHECK:   weight_mod {
-// CHECK-COUNT-4:     %[[DROPPED:.*]] = arith.select
+//       CHECK:     %[[KEPT:.*]] = attn.random_keep
+//       CHECK:     %[[DROPPED:.*]] = arith.select %[[KEPT]]
 //       CHECK:     %[[FACTOR:.*]] = tensor.extract %[[VS]]
 //       CHECK:     %[[SCALED:.*]] = arith.mulf %[[DROPPED]], %[[FACTOR]]
 //       CHECK:     attn.yield %[[SCALED]]

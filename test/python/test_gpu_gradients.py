@@ -32,6 +32,7 @@ b1 hq2 sq64 sk70 d256 bf16 grad=q,k,v
 b1 hq2 sq64 sk70 d192 dv128 bf16 causal=offset grad=q,k,v
 b1 hq2 sq40 sk70 d64 bf16 softcap=20 grad=q,k,v
 b1 hq2 sq40 sk70 d64 bf16 dropout=0.2 grad=q,k,v
+b1 hq4 hkv2 sq113 sk204 d64 bf16 dropout=0.3 causal=bottom_right grad=q,k,v
 b2 hq2 sq40 sk70 d64 bf16 bias=1,1,40,70 grad=q,k,v
 b2 hq2 sq40 sk70 d64 bf16 mask=1,1,40,70 grad=q,k,v
 b3 hq2 sq40 sk70 d64 bf16 kv_lengths q_lengths grad=q,k,v
@@ -84,6 +85,8 @@ b1 hq4 hkv1 sq70 sk90 d32 window=20,0 align=offset bf16 grad=q,k,v
 b1 hq2 sq70 sk70 d64 bf16 chunk=16 grad=q,k,v
 b1 hq2 sq40 sk70 d64 bf16 softcap=20 grad=q,k,v
 b1 hq2 sq40 sk70 d64 bf16 dropout=0.2 grad=q,k,v
+b1 hq4 hkv2 sq113 sk204 d64 bf16 dropout=0.3 causal=bottom_right grad=q,k,v
+b1 hq2 sq70 sk132 d128 f16 dropout=0.4 grad=q,k,v
 b2 hq2 sq40 sk70 d64 bf16 bias=1,1,40,70 grad=q,k,v
 b2 hq2 sq40 sk70 d64 bf16 mask=1,1,40,70 grad=q,k,v
 b1 hq2 sq70 sk90 d64 bf16 causal=offset q_origin k_origin grad=q,k,v

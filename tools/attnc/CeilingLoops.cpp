@@ -112,8 +112,8 @@ static void buildFmaLoop(Module &module, const TargetInfo &target, Product produ
   b.CreateRet(b.CreateFPCast(b.CreateExtractElement(sum, uint64_t(0)), b.getDoubleTy()));
 }
 
-/// The same of `tdpbf16ps`: two tiles by two, in registers, as kernels multiply them. The elements are arbitrary numbers,
-/// since the processor's clock is higher on zeros.
+/// The same of `tdpbf16ps`: two tiles by two, in registers, as kernels multiply them. The elements are arbitrary
+/// numbers, since the processor's clock is higher on zeros.
 static void buildTileLoop(Module &module) {
   constexpr int rows = 16, rowBytes = 64, side = 2;
   LLVMContext &context = module.getContext();

@@ -62,7 +62,8 @@ int driver::getNumProducts(Problem::Element element, Product product) {
   return element == Problem::Element::F16 ? 3 : 6;
 }
 
-/// Of one instruction. A dot product has two per 32-bit lane, one of bfmmla four; tiles have 16 x 16 sums of 32 products.
+/// Of one instruction. A dot product has two per 32-bit lane, one of bfmmla four; tiles have 16 x 16 sums of 32
+/// products.
 static int64_t getMultiplyAdds(Product product, const TargetInfo &target) {
   switch (product) {
   case Product::F32: return target.getLanes(32);

@@ -28,8 +28,8 @@ constexpr int64_t kReadAlignment = 64;
 constexpr int64_t kReadBytes = int64_t(256) << 20;
 constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_sum";
 
-/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of bf16 pairs in f32,
-/// of vectors (vdpbf16ps, bfmmla) or tiles (tdpbf16ps), which few targets have.
+/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of bf16 pairs in
+/// f32, of vectors (vdpbf16ps, bfmmla) or tiles (tdpbf16ps), which few targets have.
 enum class Product { F32, F64, Bf16Dot, Bf16Tiles };
 llvm::StringRef getProductName(Product product);
 constexpr int getNumChains(Product product) {

@@ -340,6 +340,31 @@ def Attn_CapOp : Attn_Op<"cap", [Pure, SameOperandsAndResultType, DeclareOpInter
   let hasVerifier = 1;
 }
 
+def Attn_RandomKeepOp : Attn_Op<"random_keep", [Pure]> {
+  let summary = "true where dropout keeps the weight of this index";
+  let description = [{
+    `r > threshold` for the 32-bit number r of `index` by Philox4x32-10 (Salmon et al., "Parallel random numbers: as
+    easy as 1, 2, 3", SC 2011): word `index mod 4` of the counter (offset, index - index mod 4) with the key `seed`, of
+    which each is 64 bits, the low word first. So one call has the numbers of four indices. In `weight_mod`.
+
+    * C16: threshold is in [0, 2^32).
+
+    ```mlir
+    %keep = attn.random_keep %index seed(%seed) offset(%offset) {threshold = 1288490188 : i64}
+    ```
+  }];
+  let arguments = (ins Index:$index, I64:$seed, I64:$offset, I64Attr:$threshold);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$index `seed` `(` $seed `)` `offset` `(` $offset `)` attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether r is larger than the threshold.
+    ::mlir::Value buildComparison(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Value random);
+    /// The result for these operands, in integers: what every target computes.
+    ::mlir::Value buildFormula(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange operands);
+  }];
+}
+
 def Attn_AccumulateOp : Attn_Op<"accumulate", [
     TypesMatchWith<"value has the element type of destination", "destination", "value",
                    "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {

@@ -35,6 +35,11 @@ void buildStart(mlir::OpBuilder &builder, SdpaOp op, mlir::Region &region, mlir:
 /// Fills the empty `region` with dropout as a function of a weight of `type` (Dropout.cpp).
 void buildDropout(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value seed, mlir::Value offset, double p,
                   mlir::Type type, mlir::Region &region);
+/// The four numbers of attn.random_keep, i32, from `index`, an i64 that is a multiple of 4.
+std::array<mlir::Value, 4> buildRandomWords(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value index,
+                                            mlir::Value seed, mlir::Value offset);
+/// Replaces each attn.random_keep in `root` by its formula.
+void expandRandomKeep(mlir::Operation *root);
 
 /// True if positions of `kind` in the regions of `op` have an origin that is not added yet; and if those of any kind do
 /// (Origin.cpp).
@@ -169,7 +174,8 @@ mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir:
                              bool hasHalf = false);
 
 /// Clones the ops of a scalar region at the builder's position. `getIndex` replaces attn.index, `apply`, if given,
-/// score functions, and `arguments` the region's arguments. Returns the yielded values.
+/// score functions (and attn.random_keep becomes its formula), and `arguments` the region's arguments. Returns the
+/// yielded values.
 llvm::SmallVector<mlir::Value>
 inlineRegion(mlir::OpBuilder &builder, mlir::Region &region, mlir::ValueRange arguments,
              llvm::function_ref<mlir::Value(IndexOp)> getIndex,

@@ -111,6 +111,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
     if (failed(info) || failed(verifyRegistered(getOperation())))
       return signalPassFailure();
+    expandRandomKeep(getOperation()); // whose parts that are the same for all keys are computed once
     IRRewriter rewriter(&getContext());
     // A step takes the prefetches before it.
     SmallVector<Operation *> ops;

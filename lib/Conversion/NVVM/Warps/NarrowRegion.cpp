@@ -108,7 +108,7 @@ private:
 } // namespace
 
 Value attn::nvvm::evaluateRegion(WarpBuilder &wb, Region &region, ValueRange arguments,
-                                 function_ref<Value(IndexOp)> resolve) {
+                                 function_ref<Value(IndexOp)> resolve, Value kept) {
   // A tile has one batch index and one head of K; attn-tile has added the offsets.
   auto resolveOrZero = [&](IndexOp op) {
     Value position = resolve(op);
@@ -123,6 +123,8 @@ Value attn::nvvm::evaluateRegion(WarpBuilder &wb, Region &region, ValueRange arg
         llvm::map_to_vector(op.getOperands(), [&](Value x) { return mapping.lookupOrDefault(x); });
     if (auto index = dyn_cast<IndexOp>(op))
       mapping.map(index.getResult(), wb.toIndex(resolveOrZero(index)));
+    else if (auto keep = dyn_cast<RandomKeepOp>(op))
+      mapping.map(keep.getResult(), kept ? kept : keep.buildFormula(wb.b, wb.loc, operands));
     else if (Value result = buildFunction(wb, &op, operands))
       mapping.map(op.getResult(0), result);
     else

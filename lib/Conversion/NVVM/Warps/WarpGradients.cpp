@@ -160,16 +160,17 @@ public:
       queryCount = numbers.getQueryCount();
   }
 
-  /// {weight, gradient}, each null where the op does not have it.
-  std::pair<Value, Value> build(int64_t row, Value column, size_t columnNumber, Value score, Value dweight) {
-    const RowNumbers::Numbers &of = numbers.get(row, column, columnNumber);
-    Value zero = wb.real(0), weight = buildWeight(row, column, score, of);
+  void drawKept(const ScoreTile &tile) { positions.drawKept(tile); }
+  /// {weight, gradient} of the score `i` of a tile, each null where the op does not have it.
+  std::pair<Value, Value> build(const ScoreTile &tile, size_t i, int64_t row, Value column, Value dweight) {
+    const RowNumbers::Numbers &of = numbers.get(row, column, getColumnNumber(tile, i));
+    Value score = tile.values[i], zero = wb.real(0), weight = buildWeight(row, column, score, of);
     auto whereKept = [&](Value x, Value isZero) { return isZero ? wb.select(isZero, zero, x) : x; };
     Value isZero = mayRemove ? wb.isEqual(weight, 0) : Value(), gradient;
     if (dweight) {
       // ds = p (z dw - delta)
       if (functions.weightMod)
-        dweight = positions.evaluateWeight(row, column, dweight);
+        dweight = positions.evaluateWeight(i, row, column, dweight);
       gradient = whereKept(wb.mulf(weight, wb.subf(dweight, of.delta)), isZero);
       if (!op.getScoreGrad().empty()) {
         Value scaled = multiplyByScale(score);
@@ -182,7 +183,7 @@ public:
       gradient = multiplyByScale(gradient);
     }
     if (op.getWeights() && functions.weightMod)
-      weight = positions.evaluateWeight(row, column, weight);
+      weight = positions.evaluateWeight(i, row, column, weight);
     return {op.getWeights() ? weight : Value(), gradient};
   }
 
@@ -224,12 +225,11 @@ public:
 
   Values getLseOfRows(const ScoreTile &tile) { return numbers.getLseOfRows(tile); }
 
+private:
   /// Index of a column among those of a thread.
   static size_t getColumnNumber(const ScoreTile &tile, size_t i) {
     return i / kFragmentElements % tile.keyBlocks * 2 + i % 2;
   }
-
-private:
   /// Calls the function for each score with its index, row, column, and the statistic of its query.
   void forEachWith(const ScoreTile &tile, Statistic statistic, function_ref<void(size_t, int64_t, Value, Value)> body) {
     Values read(std::max<size_t>(2 * tile.keyBlocks, tile.fragments * kThreadRows));
@@ -331,10 +331,11 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
     if (op.getGradients())
       each.buildGradients(weights, gradients);
   } else {
+    each.drawKept(weights);
     finishProducts();
     weights.forEach(wb, [&](size_t i, int64_t row, Value column) {
       Value dweight = op.getGradients() ? gradients.values[i] : Value();
-      auto [weight, gradient] = each.build(row, column, each.getColumnNumber(weights, i), weights.values[i], dweight);
+      auto [weight, gradient] = each.build(weights, i, row, column, dweight);
       if (weight)
         weights.values[i] = weight;
       if (gradient)

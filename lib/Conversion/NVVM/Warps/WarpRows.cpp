@@ -197,6 +197,7 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
   if (scale && !wb.instruction.takesNarrow)
     shiftLargeRows(wb, tile, rows);
   ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
+  positions.drawKept(tile);
   Values sums, subtracted;
   for (auto [i, row] : llvm::enumerate(rows.rows)) {
     sums.push_back(rowSums->get(wb, i));
@@ -209,7 +210,7 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
                            : wb.mulf(wb.subf(s, subtracted[row]), wb.real(kLog2e));
     Value weight = wb.exp2(exponent);
     sums[row] = wb.addf(sums[row], weight);
-    tile.values[i] = positions.evaluateWeight(row, key, weight);
+    tile.values[i] = positions.evaluateWeight(i, row, key, weight);
   });
   for (auto [row, sum] : llvm::enumerate(sums))
     rowSums->set(wb, row, sum);

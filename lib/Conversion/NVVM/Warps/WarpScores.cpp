@@ -60,9 +60,9 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
 /// The thread's row `row`, and a column.
 class ScorePositions::Position : public ScorePosition {
 public:
-  Position(const ScorePositions &all, int64_t row, Value column)
+  Position(const ScorePositions &all, int64_t row, Value column, Value kept = {})
       : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), row(all.rows[row]),
-        column(column) {}
+        column(column), kept(kept) {}
 
   Value load(const ScoreOperand &operand) override;
   Value evaluate(Region &region, ValueRange arguments) override;
@@ -78,7 +78,7 @@ private:
   WarpBuilder &wb;
   const ScorePositions &all;
   const Row &row;
-  Value column;
+  Value column, kept;
 };
 
 Value ScorePositions::Position::load(const ScoreOperand &operand) {
@@ -102,14 +102,15 @@ Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
   if (readsMemory && all.lastKey) // rows out of range read what the last one reads
     there.position = wb.minimum(row.position, wb.constant(*all.lastKey));
   auto [query, key] = getPosition(there, readsMemory ? clampColumn() : column);
-  return evaluateRegion(wb, region, arguments, [&, query = query, key = key](IndexOp index) -> Value {
+  auto resolve = [&, query = query, key = key](IndexOp index) -> Value {
     switch (index.getKind()) {
     case IndexKind::Key: return key;
     case IndexKind::Query: return query;
     case IndexKind::Head: return row.head;
     default: return Value();
     }
-  });
+  };
+  return evaluateRegion(wb, region, arguments, resolve, kept);
 }
 
 Value ScorePositions::evaluateScore(int64_t row, Value column, Value score) const {
@@ -117,8 +118,8 @@ Value ScorePositions::evaluateScore(int64_t row, Value column, Value score) cons
   return attn::evaluateScore(at, functions, score);
 }
 
-Value ScorePositions::evaluateWeight(int64_t row, Value column, Value weight) const {
-  Position at(*this, row, column);
+Value ScorePositions::evaluateWeight(size_t i, int64_t row, Value column, Value weight) const {
+  Position at(*this, row, column, getKept(i));
   return attn::evaluateWeight(at, functions, weight);
 }
 

@@ -13,9 +13,10 @@
 namespace attn::nvvm {
 
 /// The results of a region of scalars at one position (NarrowRegion.cpp). `resolve` returns an i32 for attn.index, or
-/// null for an index that is 0 in a tile.
+/// null for an index that is 0 in a tile. `kept` is the result of attn.random_keep; null lets each evaluate its
+/// formula.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
-                           llvm::function_ref<mlir::Value(IndexOp)> resolve);
+                           llvm::function_ref<mlir::Value(IndexOp)> resolve, mlir::Value kept = {});
 /// `op` of a region, an f32 function of these operands, in instructions of its own (Functions.cpp); null for one that
 /// has none.
 mlir::Value buildFunction(WarpBuilder &wb, mlir::Operation *op, mlir::ValueRange operands);
@@ -28,9 +29,12 @@ class ScorePositions {
 public:
   ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
                  RowKind rowKind = RowKind::Queries);
-  /// Applies the score functions, or the weight function, at the thread's row `row` and a column.
+  /// Lets the lanes of a warp share the random numbers of weight_mod for a whole tile, if they can (KeptWeights.cpp).
+  void drawKept(const ScoreTile &tile);
+  /// Applies the score functions, or the weight function, at the thread's row `row` and a column; the latter to element
+  /// `i` of the tile.
   mlir::Value evaluateScore(int64_t row, mlir::Value column, mlir::Value score) const;
-  mlir::Value evaluateWeight(int64_t row, mlir::Value column, mlir::Value weight) const;
+  mlir::Value evaluateWeight(size_t i, int64_t row, mlir::Value column, mlir::Value weight) const;
   /// The result of `region`, a region on scores, there.
   mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value column, mlir::ValueRange arguments) const;
 
@@ -40,6 +44,12 @@ private:
     mlir::Value head, position; ///< i32, clamped to the range of the operands
   };
 
+  /// A value of weight_mod, from those of it that are known; and the four words from the index of these positions on.
+  mlir::Value evaluateIn(mlir::IRMapping &known, mlir::Value value) const;
+  std::array<mlir::Value, 4> callRandom(RandomKeepOp op, mlir::Value head, mlir::Value query, mlir::Value key) const;
+  /// The result of attn.random_keep for element `i`; null without shared numbers.
+  mlir::Value getKept(size_t i) const;
+
   WarpBuilder &wb;
   ScoreFunctions functions;
   RowKind rowKind;
@@ -48,6 +58,8 @@ private:
   std::optional<int64_t> lastKey; ///< for rows that are keys, if their number is known and does not fill the block
   GlobalView bias, mask;
   llvm::SmallVector<Row> rows;
+  Values kept;                         ///< bits of the thread's elements, i32
+  int64_t keptBits = 0, keyBlocks = 0; ///< of those, for each block of columns; blocks of the tile
 };
 
 } // namespace attn::nvvm
