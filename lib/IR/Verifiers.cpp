@@ -1,4 +1,4 @@
-//===- Verifiers.cpp - the numbered constraints of the attn ops -----------===//
+//===- Verifiers.cpp - the numbered constraints of attn.sdpa and its steps ===//
 //
 // Each check names its constraint (C1 …) as the op's documentation does. The
 // message says what was expected, what was found, and what to write.
@@ -13,6 +13,8 @@
 
 using namespace mlir;
 using namespace attn;
+
+static ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
 
 LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType,
                                   StringRef name) {
@@ -44,16 +46,7 @@ LogicalResult attn::verifyScale(Operation *op, Value value, std::optional<APFloa
   return success();
 }
 
-namespace {
-
-ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
-
-//===----------------------------------------------------------------------===//
-// Constraints shared by several ops
-//===----------------------------------------------------------------------===//
-
-/// C4: the operand is floating point; of type `expected` if given.
-LogicalResult verifyFloat(Operation *op, Value operand, StringRef name, Type expected = {}, StringRef reason = "") {
+LogicalResult attn::verifyFloat(Operation *op, Value operand, StringRef name, Type expected, StringRef reason) {
   Type type = getElementTypeOrSelf(operand.getType());
   if (!isa<FloatType>(type))
     return op->emitOpError("C4: expected ") << name << " to be floating point, found " << type;
@@ -63,32 +56,15 @@ LogicalResult verifyFloat(Operation *op, Value operand, StringRef name, Type exp
   return success();
 }
 
-/// C4 for the state triple.
-LogicalResult verifyState(Operation *op, Value acc, Value max, Value sum) {
-  Type type = getElementTypeOrSelf(acc.getType());
-  if (!type.isF32() && !type.isF64())
-    return op->emitOpError("C4: expected the state to be f32 or f64, found ") << type;
-  if (failed(verifyFloat(op, max, "row_max", type, ", that of acc")))
-    return failure();
-  return verifyFloat(op, sum, "row_sum", type, ", that of acc");
-}
-
-LogicalResult verifyMaskMod(Operation *op, Region &region) {
+LogicalResult attn::verifyMaskMod(Operation *op, Region &region) {
   return verifyScalarRegion(op, region, "mask_mod", {}, IntegerType::get(op->getContext(), 1), "i1 (true = keep)");
 }
 
-LogicalResult verifyScoreMod(Operation *op, Region &region, StringRef name, Type type) {
+LogicalResult attn::verifyScoreMod(Operation *op, Region &region, StringRef name, Type type) {
   return verifyScalarRegion(op, region, name, type, type, "one float of the type that it takes");
 }
 
-LogicalResult verifyKeyRanges(Operation *op, Region &region) {
-  Type index = IndexType::get(op->getContext());
-  return verifyScalarRegion(op, region, "key_ranges", {}, {index, index, index, index},
-                            "four numbers of keys: visited lower and upper, full lower and upper");
-}
-
-/// C4, C2 of a sink: one float per query head.
-LogicalResult verifySink(Operation *op, Value sink) {
+LogicalResult attn::verifySink(Operation *op, Value sink) {
   if (!sink)
     return success();
   if (failed(verifyFloat(op, sink, "sink")))
@@ -101,18 +77,7 @@ LogicalResult verifySink(Operation *op, Value sink) {
   return op->emitOpError("C2: expected sink to have ") << heads << " elements, one a query head, found " << found;
 }
 
-/// C10 of the start of rows: the score of a sink, which attn-analyze-mask replaces by this region.
-LogicalResult verifyStart(SdpaOp op) {
-  if (op.getSink() && !op.getStart().empty())
-    return op.emitOpError("C10: expected one of sink and start, which attn-analyze-mask makes of a sink, found both");
-  Type accumulation = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
-  return verifyScalarRegion(op, op.getStart(), "start", {}, accumulation,
-                            accumulation.isF64() ? "f64, the type of the accumulation"
-                                                 : "f32, the type of the accumulation");
-}
-
-/// C16.
-LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed) {
+LogicalResult attn::verifyDropout(Operation *op, std::optional<APFloat> p, Value seed) {
   if (bool(p) != bool(seed))
     return op->emitOpError("C16: expected dropout_p beside dropout(%seed, %offset), found ")
            << (p ? "dropout_p" : "dropout") << " alone";
@@ -126,6 +91,38 @@ LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed)
   if (value >= 0 && value <= 1)
     return success();
   return op->emitOpError("C16: expected dropout_p in [0, 1], found ") << value;
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Constraints shared by several ops
+//===----------------------------------------------------------------------===//
+
+/// C4 for the state triple.
+LogicalResult verifyState(Operation *op, Value acc, Value max, Value sum) {
+  Type type = getElementTypeOrSelf(acc.getType());
+  if (!type.isF32() && !type.isF64())
+    return op->emitOpError("C4: expected the state to be f32 or f64, found ") << type;
+  if (failed(verifyFloat(op, max, "row_max", type, ", that of acc")))
+    return failure();
+  return verifyFloat(op, sum, "row_sum", type, ", that of acc");
+}
+
+LogicalResult verifyKeyRanges(Operation *op, Region &region) {
+  Type index = IndexType::get(op->getContext());
+  return verifyScalarRegion(op, region, "key_ranges", {}, {index, index, index, index},
+                            "four numbers of keys: visited lower and upper, full lower and upper");
+}
+
+/// C10 of the start of rows: the score of a sink, which attn-analyze-mask replaces by this region.
+LogicalResult verifyStart(SdpaOp op) {
+  if (op.getSink() && !op.getStart().empty())
+    return op.emitOpError("C10: expected one of sink and start, which attn-analyze-mask makes of a sink, found both");
+  Type accumulation = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  return verifyScalarRegion(op, op.getStart(), "start", {}, accumulation,
+                            accumulation.isF64() ? "f64, the type of the accumulation"
+                                                 : "f32, the type of the accumulation");
 }
 
 /// C2 of additive scoring: one weight per column of Q and K.
@@ -182,117 +179,6 @@ template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulato
 //===----------------------------------------------------------------------===//
 // The ops
 //===----------------------------------------------------------------------===//
-
-/// C18: general has W (D, D); additive has w (D), or W_q (D, A), W_k (D, A), w (A).
-static LogicalResult verifyScoreKind(ScoresOp op) {
-  OperandRange weights = op.getWeights();
-  auto kind = op.getKind();
-  auto fail = [&](StringRef expected) {
-    InFlightDiagnostic diag = op.emitOpError("C18: expected ") << expected << ", found ";
-    if (weights.empty())
-      diag << "none";
-    llvm::interleaveComma(weights.getTypes(), diag);
-    return diag;
-  };
-  if (!kind)
-    return weights.empty() ? success()
-                           : LogicalResult(fail("kind = #attn.score_kind<general> or <additive> for weights"));
-  int64_t columns = getStaticSize(op, DimKind::HeadSize);
-  auto hasShape = [&](Value weight, ArrayRef<int64_t> shape) {
-    return getElementTypeOrSelf(weight.getType()) == getElementTypeOrSelf(op.getQuery().getType()) &&
-           succeeded(verifyCompatibleShape(getShaped(weight).getShape(), shape));
-  };
-  if (*kind == ScoreKind::General) {
-    bool fits = weights.size() == 1 && hasShape(weights[0], {columns, columns});
-    return fits ? success() : LogicalResult(fail("one weight W of the head size squared and the type of query"));
-  }
-  if (weights.size() == 1 && hasShape(weights[0], {columns}))
-    return success();
-  bool areProjections = weights.size() == 3 && getShaped(weights[2]).getRank() == 1;
-  if (areProjections) {
-    int64_t hidden = getShaped(weights[2]).getDimSize(0);
-    areProjections = hasShape(weights[0], {columns, hidden}) && hasShape(weights[1], {columns, hidden}) &&
-                     hasShape(weights[2], {hidden});
-  }
-  return areProjections
-             ? success()
-             : LogicalResult(fail("weights w (D), or W_q (D, A), W_k (D, A) and w (A), of the type of query"));
-}
-
-LogicalResult ScoresOp::verify() {
-  if (failed(verifyStructure(*this)) || failed(verifyFloat(*this, getQuery(), "query")) ||
-      failed(verifyFloat(*this, getKey(), "key", getElementTypeOrSelf(getQuery().getType()), ", that of query")))
-    return failure();
-  if (failed(verifyFloat(*this, getOutput(), "output")))
-    return failure();
-  return verifyScoreKind(*this);
-}
-
-/// C4 of the elementwise ops: input and output are of one floating-point type.
-static LogicalResult verifyElementwise(Operation *op, Value input, Value output) {
-  if (failed(verifyStructure(op)) || failed(verifyFloat(op, input, "input")))
-    return failure();
-  return verifyFloat(op, output, "output", getElementTypeOrSelf(input.getType()), ", that of input");
-}
-
-LogicalResult ScaleOp::verify() {
-  if (failed(verifyElementwise(*this, getInput(), getOutput())))
-    return failure();
-  if (!getScale() && !getScaleValue())
-    return emitOpError("C9: expected scale = … : f64 or scale_value(%s : …), found neither");
-  Type accumulation = getAccumulationType(getElementTypeOrSelf(getInput().getType()));
-  return verifyScale(*this, getScaleValue(), getScale(), accumulation);
-}
-
-LogicalResult CapOp::verify() { return verifySoftcap(*this, getLimit(), getScore().getType(), "limit"); }
-
-LogicalResult RandomKeepOp::verify() {
-  if (llvm::isUInt<32>(getThreshold()))
-    return success();
-  return emitOpError("C16: expected a threshold in [0, 2^32), found ") << static_cast<int64_t>(getThreshold());
-}
-
-LogicalResult SoftcapOp::verify() {
-  if (failed(verifyElementwise(*this, getInput(), getOutput())))
-    return failure();
-  return verifySoftcap(*this, getSoftcap(), getAccumulationType(getElementTypeOrSelf(getInput().getType())));
-}
-
-LogicalResult MaskOp::verify() {
-  if (failed(verifyElementwise(*this, getInput(), getOutput())) ||
-      (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) || failed(verifySpelledOutMask(*this)) ||
-      failed(verifyMask(*this, getMask())))
-    return failure();
-  return verifyMaskMod(*this, getMaskMod());
-}
-
-LogicalResult ModifyOp::verify() {
-  if (failed(verifyElementwise(*this, getInput(), getOutput())))
-    return failure();
-  return verifyScoreMod(*this, getScoreMod(), "score_mod",
-                        getAccumulationType(getElementTypeOrSelf(getInput().getType())));
-}
-
-LogicalResult SoftmaxOp::verify() {
-  if (failed(verifyElementwise(*this, getInput(), getOutput())) || failed(verifySink(*this, getSink())) ||
-      failed(verifyPerBatch(*this, getQLengths(), "q_lengths")))
-    return failure();
-  Type accumulation = getAccumulationType(getElementTypeOrSelf(getInput().getType()));
-  return getLse() ? verifyFloat(*this, getLse(), "lse", accumulation, ", that of the accumulation") : success();
-}
-
-LogicalResult DropoutOp::verify() {
-  if (failed(verifyElementwise(*this, getInput(), getOutput())))
-    return failure();
-  return verifyDropout(*this, getDropoutP(), getDropoutSeed());
-}
-
-LogicalResult ApplyOp::verify() {
-  if (failed(verifyStructure(*this)) || failed(verifyFloat(*this, getWeights(), "weights")) ||
-      failed(verifyFloat(*this, getValue(), "value")))
-    return failure();
-  return verifyFloat(*this, getOutput(), "output", getElementTypeOrSelf(getValue().getType()), ", that of value");
-}
 
 /// lse, max and log_sum have `type`, or any floating-point type where it is null.
 template <typename OpTy> static LogicalResult verifyRowResults(OpTy op, Type type) {

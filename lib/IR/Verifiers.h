@@ -17,6 +17,16 @@ mlir::LogicalResult verifyScalarRegion(mlir::Operation *op, mlir::Region &region
                                        llvm::ArrayRef<mlir::Type> arguments, llvm::ArrayRef<mlir::Type> results,
                                        llvm::StringRef meaning);
 
+/// C4: the operand is floating point; of type `expected` if given.
+mlir::LogicalResult verifyFloat(mlir::Operation *op, mlir::Value operand, llvm::StringRef name,
+                                mlir::Type expected = {}, llvm::StringRef reason = "");
+mlir::LogicalResult verifyMaskMod(mlir::Operation *op, mlir::Region &region);
+mlir::LogicalResult verifyScoreMod(mlir::Operation *op, mlir::Region &region, llvm::StringRef name, mlir::Type type);
+/// C4, C2 of a sink: one float per query head.
+mlir::LogicalResult verifySink(mlir::Operation *op, mlir::Value sink);
+/// C16.
+mlir::LogicalResult verifyDropout(mlir::Operation *op, std::optional<llvm::APFloat> p, mlir::Value seed);
+
 /// C11: all tensors with a result for each destination, or all memrefs with none.
 mlir::LogicalResult verifyForm(mlir::Operation *op);
 

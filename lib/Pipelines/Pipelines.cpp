@@ -4,20 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Pipelines.h"
+#include "Phases.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Raise/Raise.h"
 #include "attn/Target/TargetInfo.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
-#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
@@ -25,7 +19,6 @@
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -250,62 +243,6 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   addVerification(pm, Phase::Nvvm); // host functions; kernels are LLVM dialect, or translation refuses them
-}
-
-/// From memrefs, vectors and structured control flow to the LLVM dialect. GPU kernels are already in it, and much
-/// larger than the host code: passes that can run on a function skip them.
-static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
-  auto add = [&](std::unique_ptr<Pass> pass) {
-    if (isGpu)
-      pm.addNestedPass<func::FuncOp>(std::move(pass));
-    else
-      pm.addPass(std::move(pass));
-  };
-  add(createLowerExpandShapePass());
-  add(memref::createExpandStridedMetadataPass());
-  add(createLowerAffinePass());
-  add(createSCFToControlFlowPass());
-  // Before vectors: functions left to the C library are called for each lane.
-  add(createConvertMathToLLVMPass());
-  pm.addPass(createConvertMathToLibmPass());
-  ConvertVectorToLLVMPassOptions vectors;
-  vectors.x86Vector = vectors.amx = true; // products of bf16 pairs
-  add(createConvertVectorToLLVMPass(vectors));
-  add(memref::createExpandStridedMetadataPass());
-  add(createLowerAffinePass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  add(createArithToLLVMConversionPass());
-  add(createConvertIndexToLLVMPass());
-  // Branches may carry tiles, whose type only that dialect converts.
-  ConvertToLLVMPassOptions branches;
-  branches.filterDialects = {"cf", "amx"};
-  add(createConvertToLLVMPass(branches));
-  pm.addPass(createConvertFuncToLLVMPass());
-  if (!isGpu) {
-    pm.addPass(createReconcileUnrealizedCastsPass());
-    pm.addPass(mlir::createCanonicalizerPass());
-    return;
-  }
-  pm.addNestedPass<LLVM::LLVMFuncOp>(createReconcileUnrealizedCastsPass());
-  pm.addNestedPass<LLVM::LLVMFuncOp>(mlir::createCanonicalizerPass());
-  pm.addNestedPass<LLVM::GlobalOp>(mlir::createCanonicalizerPass()); // descriptors of images and kernels
-}
-
-/// For a GPU, the host code: its entries, which launch the kernels.
-static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
-  bool isGpu = options.isGpu();
-  if (isGpu || options.cpu.workspace)
-    pm.addPass(createPlanWorkspacePass({/*processor=*/!isGpu}));
-  pm.addPass(createEmitEntryPass());
-  if (isGpu) {
-    pm.addNestedPass<func::FuncOp>(createLowerAffinePass());
-    pm.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
-    pm.addPass(createLowerLaunchesPass());
-  }
-  addLlvmConversions(pm, isGpu);
-  if (!isGpu)
-    pm.addPass(createCheckAllocationsPass());
-  pm.addPass(createEmitCheckedEntryPass());
 }
 
 //===----------------------------------------------------------------------===//

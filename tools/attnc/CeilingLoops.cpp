@@ -71,7 +71,7 @@ private:
 static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Product product, Value *x, Value *factor) {
   Type *vector = x->getType();
   if (product == Product::Bf16Dot) {
-    Intrinsic::ID id = target.hasBf16Matrices     ? Intrinsic::aarch64_neon_bfmmla
+    Intrinsic::ID id = target.hasBf16Matrices     ? Intrinsic::ID(Intrinsic::aarch64_neon_bfmmla)
                        : target.vectorBits == 512 ? Intrinsic::x86_avx512bf16_dpbf16ps_512
                        : target.vectorBits == 256 ? Intrinsic::x86_avx512bf16_dpbf16ps_256
                                                   : Intrinsic::x86_avx512bf16_dpbf16ps_128;

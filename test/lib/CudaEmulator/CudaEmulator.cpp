@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "CudaEmulator.h"
+#include "Driver.h"
 
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -19,18 +19,6 @@ using namespace attn::ptx;
 namespace {
 
 /// From cuda.h.
-enum Result {
-  Success = 0,
-  InvalidValue = 1,
-  InvalidDevice = 101,
-  InvalidContext = 201,
-  NoBinaryForGpu = 209,
-  InvalidPtx = 218,
-  InvalidHandle = 400,
-  NotFound = 500,
-  IllegalAddress = 700,
-  LaunchFailed = 719,
-};
 enum Attribute { Multiprocessors = 16, CapabilityMajor = 75, CapabilityMinor = 76, SharedBytesOptin = 97 };
 enum FunctionAttribute { DynamicSharedBytes = 8 };
 enum JitOption { ErrorLog = 5, ErrorLogBytes = 6 };
@@ -306,59 +294,6 @@ int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gri
   }
   if (device().keepsLaunches)
     device().launches.push_back({function.name, std::move(*report)});
-  return Success;
-}
-
-//===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
-int memAlloc(unsigned long long *address, size_t bytes) {
-  std::lock_guard guard(device().mutex);
-  if (bytes == 0)
-    return InvalidValue;
-  *address = device().memory.allocate("a buffer of " + std::to_string(bytes) + " bytes", bytes);
-  return Success;
-}
-
-int memFree(unsigned long long address) {
-  std::lock_guard guard(device().mutex);
-  return address == 0 || device().memory.release(address) ? Success : InvalidValue;
-}
-
-/// The buffer, or null if the bytes are not all in one.
-Buffer *findBytes(unsigned long long address, size_t bytes) {
-  Buffer *buffer = device().memory.find(address);
-  return buffer && bytes <= buffer->data.size() - (address - buffer->address) ? buffer : nullptr;
-}
-
-int memcpyHtoD(unsigned long long target, const void *source, size_t bytes) {
-  std::lock_guard guard(device().mutex);
-  if (bytes == 0)
-    return Success;
-  Buffer *buffer = findBytes(target, bytes);
-  if (!buffer)
-    return IllegalAddress;
-  std::memcpy(buffer->data.data() + (target - buffer->address), source, bytes);
-  std::fill_n(buffer->initialised.begin() + (target - buffer->address), bytes, 1);
-  return Success;
-}
-
-int memcpyDtoH(void *target, unsigned long long source, size_t bytes) {
-  std::lock_guard guard(device().mutex);
-  if (bytes == 0)
-    return Success;
-  const Buffer *buffer = findBytes(source, bytes);
-  if (!buffer)
-    return IllegalAddress;
-  const ArrayRef<uint8_t> written = ArrayRef(buffer->initialised).slice(source - buffer->address, bytes);
-  const size_t missing = bytes - count_if(written, [](uint8_t byte) { return byte != 0; });
-  if (missing != 0 && device().readsOnlyWritten) {
-    errs() << "emulated driver: expected " << buffer->name << " to be written before it is copied to the host, found "
-           << missing << " bytes that are not, the first at offset " << (find(written, 0) - written.begin()) << "\n";
-    return IllegalAddress;
-  }
-  std::memcpy(target, buffer->data.data() + (source - buffer->address), bytes);
   return Success;
 }
 
