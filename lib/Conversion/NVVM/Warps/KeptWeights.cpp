@@ -10,10 +10,6 @@
 
 #include "WarpScores.h"
 #include "attn/IR/Decompose.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace attn;
@@ -40,53 +36,13 @@ static std::optional<int64_t> getKeyCoefficient(Value value, Region &region) {
   return sum;
 }
 
-/// Whether an expression is a multiple of kWords where these operands are.
-static bool isWhole(AffineExpr expr, ArrayRef<bool> operands, unsigned numDims) {
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return operands[dim.getPosition()];
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return operands[numDims + symbol.getPosition()];
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return expr.isMultipleOf(kWords);
-  bool left = isWhole(binary.getLHS(), operands, numDims), right = isWhole(binary.getRHS(), operands, numDims);
-  if (expr.getKind() == AffineExprKind::Add)
-    return left && right;
-  return expr.getKind() == AffineExprKind::Mul ? left || right : expr.isMultipleOf(kWords);
-}
-
-/// Whether an integer is a multiple of kWords where the key within the tile is.
-static bool isWhole(Value value) {
-  if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return *constant % kWords == 0;
-  auto isWholeOperand = [](Value operand) { return isWhole(operand); };
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    return loop && argument == loop.getInductionVar() && isWhole(loop.getLowerBound()) && isWhole(loop.getStep());
-  }
-  return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
-      .Case([](IndexOp op) { return op.getKind() == IndexKind::Key; })
-      .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp,
-            arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
-          [&](Operation *op) { return llvm::all_of(op->getOperands(), isWholeOperand); })
-      .Case([&](arith::MulIOp op) { return llvm::any_of(op->getOperands(), isWholeOperand); })
-      .Case([](arith::SelectOp op) { return isWhole(op.getTrueValue()) && isWhole(op.getFalseValue()); })
-      .Case<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp>([&](auto op) {
-        SmallVector<bool> operands(llvm::map_range(op->getOperands(), isWholeOperand));
-        AffineMap map = op.getMap();
-        return llvm::all_of(map.getResults(),
-                            [&](AffineExpr expr) { return isWhole(expr, operands, map.getNumDims()); });
-      })
-      .Default([](Operation *) { return false; });
-}
-
 /// The attn.random_keep of a region whose indices from a multiple of kWords on are those of as many keys; null if there
 /// is none, or several.
 static RandomKeepOp findSharedCall(Region *region) {
   if (!region || !llvm::hasSingleElement(region->getOps<RandomKeepOp>()))
     return {};
   RandomKeepOp op = *region->getOps<RandomKeepOp>().begin();
-  return getKeyCoefficient(op.getIndex(), *region) == 1 && isWhole(op.getIndex()) ? op : RandomKeepOp();
+  return getKeyCoefficient(op.getIndex(), *region) == 1 && getKnownPower(op.getIndex()) >= kWords ? op : RandomKeepOp();
 }
 
 Value ScorePositions::evaluateIn(IRMapping &known, Value value) const {

@@ -160,11 +160,10 @@ public:
       queryCount = numbers.getQueryCount();
   }
 
-  void drawKept(const ScoreTile &tile) { positions.drawKept(tile); }
   /// {weight, gradient} of the score `i` of a tile, each null where the op does not have it.
   std::pair<Value, Value> build(const ScoreTile &tile, size_t i, int64_t row, Value column, Value dweight) {
     const RowNumbers::Numbers &of = numbers.get(row, column, getColumnNumber(tile, i));
-    Value score = tile.values[i], zero = wb.real(0), weight = buildWeight(row, column, score, of);
+    Value score = tile.values[i], zero = wb.real(0), weight = buildWeight(i, row, column, score, of);
     auto whereKept = [&](Value x, Value isZero) { return isZero ? wb.select(isZero, zero, x) : x; };
     Value isZero = mayRemove ? wb.isEqual(weight, 0) : Value(), gradient;
     if (dweight) {
@@ -176,7 +175,7 @@ public:
         Value scaled = multiplyByScale(score);
         OpBuilder::InsertPoint here = wb.b.saveInsertionPoint();
         Operation *before = here.getPoint() == here.getBlock()->begin() ? nullptr : &*std::prev(here.getPoint());
-        gradient = positions.evaluate(op.getScoreGrad(), row, column, {scaled, gradient});
+        gradient = positions.evaluate(op.getScoreGrad(), i, row, column, {scaled, gradient});
         lowerAccumulations(wb, before, [&] { return isKept(row, column, weight); });
         gradient = whereKept(wb.convert(gradient, wb.b.getF32Type()), isZero);
       }
@@ -206,7 +205,7 @@ public:
       if (columnCount && !op.hasKeyRows()) // columns that are queries get 0 from the exponent
         weight = wb.select(wb.isLess(column, columnCount), weight, zero);
       if (functions.maskMod)
-        weight = wb.select(positions.evaluate(*functions.maskMod, row, column, {}), weight, zero);
+        weight = wb.select(positions.evaluate(*functions.maskMod, i, row, column, {}), weight, zero);
       weights[i] = weight;
     });
     scf::YieldOp::create(wb.b, wb.loc, weights);
@@ -245,7 +244,7 @@ private:
   Values buildExactWeights(const ScoreTile &tile) {
     Values weights = tile.values;
     tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
-      weights[i] = buildWeight(row, column, weights[i], numbers.get(row, column, getColumnNumber(tile, i)));
+      weights[i] = buildWeight(i, row, column, weights[i], numbers.get(row, column, getColumnNumber(tile, i)));
     });
     return weights;
   }
@@ -267,7 +266,7 @@ private:
   }
 
   /// p = 2^((min(s - lse, 0) - log_sum) log2 e), and 0 for removed keys, rows without keys and columns out of range.
-  Value buildWeight(int64_t row, Value column, Value score, const RowNumbers::Numbers &of) {
+  Value buildWeight(size_t i, int64_t row, Value column, Value score, const RowNumbers::Numbers &of) {
     Value difference, isRemoved = of.isEmpty;
     if (isScaled && of.logSum) {
       // The row maximum is that of rounded scores, so the product is rounded before the difference: no fused
@@ -277,7 +276,7 @@ private:
       Value minusLse = wb.subf(wb.real(0), of.lse);
       difference = wb.fma(score, wb.real(functions.scale.value_or(1)), minusLse);
     } else {
-      Value modified = positions.evaluateScore(row, column, score);
+      Value modified = positions.evaluateScore(i, row, column, score);
       difference = wb.subf(modified, of.lse);
       // Another key may make lse NaN, and then -inf - lse is NaN.
       if (functions.mayRemove())
@@ -331,7 +330,6 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
     if (op.getGradients())
       each.buildGradients(weights, gradients);
   } else {
-    each.drawKept(weights);
     finishProducts();
     weights.forEach(wb, [&](size_t i, int64_t row, Value column) {
       Value dweight = op.getGradients() ? gradients.values[i] : Value();

@@ -197,7 +197,6 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
   if (scale && !wb.instruction.takesNarrow)
     shiftLargeRows(wb, tile, rows);
   ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
-  positions.drawKept(tile);
   Values sums, subtracted;
   for (auto [i, row] : llvm::enumerate(rows.rows)) {
     sums.push_back(rowSums->get(wb, i));

@@ -9,6 +9,7 @@
 
 #include "WarpScores.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
 using namespace mlir;
@@ -55,14 +56,52 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
       }
     rows.push_back({head, position});
   }
+  biases = loadPairs(tile, bias);
+  masks = loadPairs(tile, mask);
+  drawKept(tile);
+}
+
+Value ScorePositions::getAddress(const GlobalView &view, const Row &at, Value column) const {
+  unsigned queryDim = tileRows.numBatch;
+  auto [query, key] = rowKind == RowKind::Keys ? std::pair(column, at.position) : std::pair(at.position, column);
+  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, query}, {queryDim + 1, key}};
+  if (at.head)
+    indices.push_back({queryDim - 1, at.head});
+  return view.getAddress(wb, view.getOffset(wb, indices));
+}
+
+/// The type of an element in memory: a boolean is a byte.
+static Type getLoadedType(const GlobalView &view) {
+  Type type = view.getElementType();
+  return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type;
+}
+
+Values ScorePositions::loadPairs(const ScoreTile &tile, const GlobalView &view) const {
+  unsigned keyDim = tileRows.numBatch + 1;
+  std::optional<int64_t> count = columnCount ? getConstantIntValue(columnCount) : 2; // of whole tiles, even
+  if (!view || rowKind == RowKind::Keys || !view.isContiguous(keyDim) || !count || *count % 2 != 0 ||
+      view.getRowAlignment(keyDim) < 2 * view.getElementBytes())
+    return {};
+  auto pairType = VectorType::get({2}, getLoadedType(view));
+  Values elements(tile.values.size());
+  tile.forEach(wb, [&](size_t i, int64_t row, Value column) {
+    if (i % 2 != 0)
+      return;
+    if (columnCount) // columns out of range read what the last ones read
+      column = wb.minimum(column, wb.constant(*count - 2));
+    Value pair = wb.load(pairType, getAddress(view, rows[row], column), 2 * view.getElementBytes());
+    for (int64_t element : {0, 1})
+      elements[i + element] = vector::ExtractOp::create(wb.b, wb.loc, pair, element);
+  });
+  return elements;
 }
 
 /// The thread's row `row`, and a column.
 class ScorePositions::Position : public ScorePosition {
 public:
-  Position(const ScorePositions &all, int64_t row, Value column, Value kept = {})
-      : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), row(all.rows[row]),
-        column(column), kept(kept) {}
+  Position(const ScorePositions &all, size_t i, int64_t row, Value column)
+      : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), i(i), row(all.rows[row]),
+        column(column) {}
 
   Value load(const ScoreOperand &operand) override;
   Value evaluate(Region &region, ValueRange arguments) override;
@@ -77,22 +116,19 @@ private:
 
   WarpBuilder &wb;
   const ScorePositions &all;
+  size_t i; ///< of the tile
   const Row &row;
-  Value column, kept;
+  Value column;
 };
 
 Value ScorePositions::Position::load(const ScoreOperand &operand) {
-  const GlobalView &view = operand.value == all.functions.bias.value ? all.bias : all.mask;
-  unsigned queryDim = all.tileRows.numBatch;
-  auto [query, key] = getPosition(row, clampColumn());
-  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, query}, {queryDim + 1, key}};
-  if (row.head)
-    indices.push_back({queryDim - 1, row.head});
-  Type elementType = view.getElementType();
-  Value address = view.getAddress(wb, view.getOffset(wb, indices));
-  // A boolean is a byte in memory.
-  Type loaded = elementType.isInteger(1) ? wb.b.getI8Type() : elementType;
-  return convert(wb.load(loaded, address, view.getElementBytes()), type);
+  bool isBias = operand.value == all.functions.bias.value;
+  const GlobalView &view = isBias ? all.bias : all.mask;
+  const Values &elements = isBias ? all.biases : all.masks;
+  if (!elements.empty())
+    return convert(elements[i], type);
+  Value address = all.getAddress(view, row, clampColumn());
+  return convert(wb.load(getLoadedType(view), address, view.getElementBytes()), type);
 }
 
 Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
@@ -110,21 +146,21 @@ Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
     default: return Value();
     }
   };
-  return evaluateRegion(wb, region, arguments, resolve, kept);
+  return evaluateRegion(wb, region, arguments, resolve, all.getKept(i));
 }
 
-Value ScorePositions::evaluateScore(int64_t row, Value column, Value score) const {
-  Position at(*this, row, column);
+Value ScorePositions::evaluateScore(size_t i, int64_t row, Value column, Value score) const {
+  Position at(*this, i, row, column);
   return attn::evaluateScore(at, functions, score);
 }
 
 Value ScorePositions::evaluateWeight(size_t i, int64_t row, Value column, Value weight) const {
-  Position at(*this, row, column, getKept(i));
+  Position at(*this, i, row, column);
   return attn::evaluateWeight(at, functions, weight);
 }
 
-Value ScorePositions::evaluate(Region &region, int64_t row, Value column, ValueRange arguments) const {
-  Position at(*this, row, column);
+Value ScorePositions::evaluate(Region &region, size_t i, int64_t row, Value column, ValueRange arguments) const {
+  Position at(*this, i, row, column);
   return at.evaluate(region, arguments);
 }
 
@@ -136,7 +172,7 @@ LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
   ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
   tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
     Value &s = tile.values[i];
-    s = positions.evaluateScore(row, key, s);
+    s = positions.evaluateScore(i, row, key, s);
     if (tile.hasPadding)
       s = wb.select(wb.isLess(key, tile.keyCount), s, wb.real(-std::numeric_limits<double>::infinity()));
   });

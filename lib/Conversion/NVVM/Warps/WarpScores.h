@@ -29,14 +29,13 @@ class ScorePositions {
 public:
   ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
                  RowKind rowKind = RowKind::Queries);
-  /// Lets the lanes of a warp share the random numbers of weight_mod for a whole tile, if they can (KeptWeights.cpp).
-  void drawKept(const ScoreTile &tile);
-  /// Applies the score functions, or the weight function, at the thread's row `row` and a column; the latter to element
-  /// `i` of the tile.
-  mlir::Value evaluateScore(int64_t row, mlir::Value column, mlir::Value score) const;
+  /// Applies the score functions, or the weight function, to element `i` of the tile, at the thread's row `row` and a
+  /// column.
+  mlir::Value evaluateScore(size_t i, int64_t row, mlir::Value column, mlir::Value score) const;
   mlir::Value evaluateWeight(size_t i, int64_t row, mlir::Value column, mlir::Value weight) const;
   /// The result of `region`, a region on scores, there.
-  mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value column, mlir::ValueRange arguments) const;
+  mlir::Value evaluate(mlir::Region &region, size_t i, int64_t row, mlir::Value column,
+                       mlir::ValueRange arguments) const;
 
 private:
   class Position;
@@ -44,6 +43,12 @@ private:
     mlir::Value head, position; ///< i32, clamped to the range of the operands
   };
 
+  /// Reads two adjacent columns of a dense operand at a time, for the whole tile, if their addresses are aligned.
+  Values loadPairs(const ScoreTile &tile, const GlobalView &view) const;
+  /// The address of a dense operand's element at a row and a column, which are in range.
+  mlir::Value getAddress(const GlobalView &view, const Row &at, mlir::Value column) const;
+  /// Lets the lanes of a warp share the random numbers of weight_mod for the whole tile, if they can (KeptWeights.cpp).
+  void drawKept(const ScoreTile &tile);
   /// A value of weight_mod, from those of it that are known; and the four words from the index of these positions on.
   mlir::Value evaluateIn(mlir::IRMapping &known, mlir::Value value) const;
   std::array<mlir::Value, 4> callRandom(RandomKeepOp op, mlir::Value head, mlir::Value query, mlir::Value key) const;
@@ -57,6 +62,7 @@ private:
   mlir::Value columnCount;
   std::optional<int64_t> lastKey; ///< for rows that are keys, if their number is known and does not fill the block
   GlobalView bias, mask;
+  Values biases, masks; ///< their elements where loadPairs has read them
   llvm::SmallVector<Row> rows;
   Values kept;                         ///< bits of the thread's elements, i32
   int64_t keptBits = 0, keyBlocks = 0; ///< of those, for each block of columns; blocks of the tile

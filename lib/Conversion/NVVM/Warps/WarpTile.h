@@ -52,6 +52,8 @@ struct ViewDivisors {
   llvm::SmallVector<int64_t> strides;
 };
 ViewDivisors getViewDivisors(mlir::Value memref);
+/// A power of two up to 64 that an integer is a multiple of; positions of keys count as multiples of it.
+int64_t getKnownPower(mlir::Value value);
 
 /// An operand in global memory, with its map from the domain of the op: a pointer, and strides by domain dimension.
 class GlobalView {
