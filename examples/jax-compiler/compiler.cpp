@@ -91,6 +91,7 @@ static llvm::Error run(mlir::ModuleOp module, std::vector<std::vector<float>> &b
 int main(int argc, char **argv) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetAsmParser(); // kernels by AMX tiles have inline assembly
   attn_runtime_set_num_threads(2); // also keeps the runtime, which the compiled code calls, in the program
   mlir::DialectRegistry registry;
   attn::registerAllDialects(registry);
