@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::InitializeNativeTargetAsmParser(); // kernels by AMX tiles have inline assembly
-  attn_runtime_set_num_threads(2); // also keeps the runtime, which the compiled code calls, in the program
+  attn_runtime_set_num_threads(2);         // also keeps the runtime, which the compiled code calls, in the program
   mlir::DialectRegistry registry;
   attn::registerAllDialects(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
