@@ -37,7 +37,7 @@ PIPELINES = {
     "func.func(attn-lower-tile-to-vector),canonicalize",
     "reference": f"attn-to-reference,{BUFFERIZE},{TO_LLVM}",
     "whole": "attn-to-flash,attn-to-llvm{parallel=false}",
-    # Of processors with more, there are ops of x86vector and amx, which convert-vector-to-llvm leaves without an option.
+    # Of more there are ops of x86vector and amx, which convert-vector-to-llvm leaves alone without an option.
     "upstream": "attn-to-flash{target=x86-64-v2},one-shot-bufferize{bufferize-function-boundaries "
     "function-boundary-type-conversion=identity-layout-map},func.func(attn-lower-tile-to-vector{target=x86-64-v2}),"
     f"buffer-deallocation-pipeline,func.func(scf-forall-to-for),{TO_LLVM}",
