@@ -29,6 +29,11 @@ def run(q, k, v, dout, **options):
     return out.detach(), [x.grad for x in leaves]
 
 
+def same(found, expected):
+    """But for the order of sums: kernels of few rows may multiply by other instructions."""
+    torch.testing.assert_close(found, expected, atol=4e-6, rtol=0)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_parts_are_those_of_the_whole(case):
     options, (q, k, v, dout) = CASES[case], draw()
@@ -38,14 +43,14 @@ def test_parts_are_those_of_the_whole(case):
         run(q[:, :, a:e], k, v, dout[:, :, a:e], q_origin=first[a], k_origin=0, **options)
         for a, e in ((0, 40), (40, 96))
     ]
-    assert torch.equal(torch.cat([x for x, _ in parts], 2), whole)
-    assert torch.equal(torch.cat([x[0] for _, x in parts], 2), gradients[0])
+    same(torch.cat([x for x, _ in parts], 2), whole)
+    same(torch.cat([x[0] for _, x in parts], 2), gradients[0])
     for n in (1, 2):
-        torch.testing.assert_close(parts[0][1][n] + parts[1][1][n], gradients[n], atol=4e-6, rtol=0)
+        same(parts[0][1][n] + parts[1][1][n], gradients[n])
     heads, _ = run(*(x[:, 2:] for x in (q, k, v, dout)), h_origin=2, **options)
-    assert torch.equal(heads, whole[:, 2:])
+    same(heads, whole[:, 2:])
     wrong, _ = run(q[:, :, 40:], k, v, dout[:, :, 40:], q_origin=41, **options)
-    assert not torch.equal(wrong, whole[:, :, 40:])
+    assert (wrong - whole[:, :, 40:]).abs().max() > 1e-3
 
 
 def test_graphs():
@@ -55,7 +60,7 @@ def test_graphs():
         lambda q, k, v, first: attn.torch.sdpa(q, k, v, q_origin=first, **options), fullgraph=True, backend="aot_eager"
     )
     whole = attn.torch.sdpa(q, k, v, **options)
-    assert torch.equal(compiled(q[:, :, 40:], k, v, torch.tensor([40, 40])), whole[:, :, 40:])
+    same(compiled(q[:, :, 40:], k, v, torch.tensor([40, 40])), whole[:, :, 40:])
 
 
 def test_dropout_needs_the_sizes_of_the_whole():
