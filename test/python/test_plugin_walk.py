@@ -30,6 +30,10 @@ BUFFERIZE = (
     "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},"
     "buffer-deallocation-pipeline"
 )
+# For ops of x86vector, and for tiles of AMX that branches carry (docs/Embedding.md).
+WITH_TILES = TO_LLVM.replace("convert-vector-to-llvm", "convert-vector-to-llvm{enable-x86vector enable-amx}").replace(
+    "convert-cf-to-llvm", "convert-to-llvm{filter-dialects=cf,amx}"
+)
 PIPELINES = {
     "fuse": "func.func(attn-raise,attn-canonicalize,attn-fuse)",
     "flash": "attn-to-flash,canonicalize,cse",
@@ -37,10 +41,9 @@ PIPELINES = {
     "func.func(attn-lower-tile-to-vector),canonicalize",
     "reference": f"attn-to-reference,{BUFFERIZE},{TO_LLVM}",
     "whole": "attn-to-flash,attn-to-llvm{parallel=false}",
-    # Of more there are ops of x86vector and amx, which convert-vector-to-llvm leaves alone without an option.
-    "upstream": "attn-to-flash{target=x86-64-v2},one-shot-bufferize{bufferize-function-boundaries "
-    "function-boundary-type-conversion=identity-layout-map},func.func(attn-lower-tile-to-vector{target=x86-64-v2}),"
-    f"buffer-deallocation-pipeline,func.func(scf-forall-to-for),{TO_LLVM}",
+    "upstream": "attn-to-flash,one-shot-bufferize{bufferize-function-boundaries "
+    "function-boundary-type-conversion=identity-layout-map},func.func(attn-lower-tile-to-vector),"
+    f"buffer-deallocation-pipeline,func.func(scf-forall-to-for),{WITH_TILES}",
 }
 
 
