@@ -93,15 +93,30 @@ def test_rows_of_an_argument(dtype):
 
 
 def test_any_number_of_rows():
-    """One kernel for all lengths."""
+    """One kernel for all lengths: whole tiles, each rest of a register block, rows of many sequences in one tile."""
     g = Graph()
     x = g.draw("x", 2, 300, 64, symbols=["batch", "rows", 64])
     y = g.Add(x, linear(g, g.Gelu(linear(g, x, 64, 192)), 192, 64))
     model = g.finish(y, opset=20)
     kernel = attn.from_onnx(model)
     rng = np.random.default_rng(1)
-    for batch, rows in [(2, 300), (1, 1), (3, 128), (5, 129), (1, 7), (2, 0)]:
+    for batch, rows in [(2, 300), (1, 1), (3, 128), (5, 129), (7, 1), (1, 7), (1, 11), (2, 126), (11, 13), (2, 0)]:
         expect(model, [rng.standard_normal((batch, rows, 64)).astype(np.float32)], kernel)
+
+
+def test_open_sizes_that_broadcast():
+    """A residual of one sequence for all, which keeps the dimensions of rows apart; a gate of products beside it."""
+    g = Graph()
+    x = g.draw("x", 3, 50, 64, symbols=["batch", "rows", 64])
+    shared = g.draw("shared", 1, 50, 192, symbols=[1, "rows", 192])
+    y = g.Add(linear(g, x, 64, 192), shared)
+    up = g.Mul(g.Sigmoid(g.MatMul(x, g.weight(64, 192))), g.MatMul(x, g.weight(64, 192)))
+    model = g.finish(g.Mul(y, up), opset=20)
+    kernel = attn.from_onnx(model)
+    rng = np.random.default_rng(2)
+    for batch, rows in [(3, 50), (1, 1), (5, 129), (2, 0)]:
+        shapes = (batch, rows, 64), (1, rows, 192)
+        expect(model, [rng.standard_normal(shape).astype(np.float32) for shape in shapes], kernel)
 
 
 def test_nan_of_a_row_stays_there():

@@ -33,8 +33,6 @@ using namespace attn::cpu;
 
 /// Bytes of a panel of B: the L1 caches of all targets hold it beside the rows of A.
 static constexpr int64_t kPanelBytes = 32 * 1024;
-/// Rows of a register kernel: each is a stream of its own through A.
-static constexpr int64_t kMaxRegisterRows = 8;
 /// If B is read in place: the number of rows at a time, and the bytes of a run along them. There are fewer rows than
 /// ways of an L1 cache, as rows a power of two apart share one set of it.
 static constexpr int64_t kStreamDepth = 6, kStreamBytes = 4096;
@@ -55,8 +53,7 @@ public:
     panelVectors = getPanelVectors(vb.target, vb.elementType.getWidth(), numColumns);
     panelColumns = panelVectors * vb.lanes;
     isPartial = ShapedType::isDynamic(numColumns) || numColumns % panelColumns != 0;
-    // The accumulators, a row of the panel, the broadcast and a product use all registers.
-    registerRows = std::min(kMaxRegisterRows, (vb.target.vectorRegisters - panelVectors - 2) / panelVectors);
+    registerRows = getRegisterRows(vb.target, panelVectors);
     if (!ShapedType::isDynamic(numRows))
       registerRows = std::clamp<int64_t>(numRows, 1, registerRows);
     // Blocks of the register kernel's rows; or all rows, as in a tile of attn-tile-matmul.
@@ -82,7 +79,7 @@ public:
     SmallVector<OpFoldResult> counts;
     for (unsigned dim : m.batch)
       counts.push_back(getCount(dim, 1));
-    counts.push_back(m.row ? getCount(*m.row, tileRows) : b.getIndexAttr(1));
+    counts.push_back(m.row && !isWholeTile() ? getCount(*m.row, tileRows) : b.getIndexAttr(1));
     counts.push_back(getCount(m.column, tileColumns));
     auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
     b.setInsertionPoint(forall.getTerminator());
@@ -135,6 +132,9 @@ private:
     return arith::CeilDivUIOp::create(b, loc, getSize(dim), vb.index(step)).getResult();
   }
 
+  /// True for a tile of attn-tile-matmul whose number of rows is known at run time alone.
+  bool isWholeTile() { return isPanel && ShapedType::isDynamic(numRows) && op->getParentOfType<scf::ForallOp>(); }
+
   /// Little work, or inside a loop that is parallel already.
   bool isSerial() {
     if (op->getParentOfType<scf::ForallOp>())
@@ -166,7 +166,9 @@ private:
 
   /// Rows from `row`, columns from `column`: all of the depth, a block at a time.
   void emitTile(Value row, Value column) {
-    Value lastRow = m.row ? vb.minimum(vb.add(row, tileRows), getSize(*m.row)) : vb.add(row, 1);
+    Value lastRow = !m.row          ? vb.add(row, 1)
+                    : isWholeTile() ? getSize(*m.row)
+                                    : vb.minimum(vb.add(row, tileRows), getSize(*m.row));
     if (isPacked)
       createMasks(column);
     Value lastColumn = isPacked ? Value() : vb.minimum(vb.add(column, tileColumns), getSize(m.column));
@@ -237,19 +239,25 @@ private:
     emitRows(row, lastRow, first, depth, column, /*skipsZeros=*/true);
   }
 
-  /// Blocks of the register kernel's rows, then the rest: one block if the number of rows is static, else row by row.
+  /// Blocks of the register kernel's rows, then the rest: one block if the number of rows is static, else blocks of
+  /// half as many rows each, so that few rows are few blocks.
   void emitRows(Value row, Value lastRow, Value first, Value depth, Value column, bool skipsZeros) {
-    Value lastWhole = vb.subtract(lastRow, vb.remainder(vb.subtract(lastRow, row), registerRows));
-    auto loop = [&](Value begin, Value end, int64_t rows) {
-      vb.loop(begin, end, rows, {}, [&](Value i, ValueRange) {
+    auto loop = [&](int64_t rows) {
+      Value end = vb.subtract(lastRow, vb.remainder(vb.subtract(lastRow, row), rows));
+      vb.loop(row, end, rows, {}, [&](Value i, ValueRange) {
         emitRegisterBlock(i, rows, first, depth, column, skipsZeros);
         return Values();
       });
+      row = end;
     };
-    loop(row, lastWhole, registerRows);
-    int64_t restRows = ShapedType::isDynamic(numRows) ? 1 : numRows % registerRows;
-    if (registerRows > 1 && restRows > 0)
-      loop(lastWhole, lastRow, restRows);
+    loop(registerRows);
+    if (!ShapedType::isDynamic(numRows)) {
+      if (numRows % registerRows > 0)
+        loop(numRows % registerRows);
+      return;
+    }
+    for (int64_t rows = llvm::bit_floor(uint64_t(registerRows - 1)); rows > 0; rows /= 2)
+      loop(rows);
   }
 
   /// C[row + r][column + j] += sum_k A[row + r][first + k] B[first + k][column + j] for `rows` rows and a panel's j.

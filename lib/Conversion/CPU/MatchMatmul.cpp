@@ -17,6 +17,8 @@ using namespace attn::cpu;
 
 /// Vectors of a panel, where half of the registers or more are left for rows of accumulators.
 static constexpr int64_t kMaxPanelVectors = 4, kRegistersPerPanelVector = 8;
+/// Rows of a register kernel: each is a stream of its own through A.
+static constexpr int64_t kMaxRegisterRows = 8;
 
 int64_t attn::cpu::getPanelVectors(const TargetInfo &target, unsigned bits, int64_t columns) {
   int64_t most = std::min<int64_t>(kMaxPanelVectors, target.vectorRegisters / kRegistersPerPanelVector);
@@ -28,6 +30,11 @@ int64_t attn::cpu::getPanelVectors(const TargetInfo &target, unsigned bits, int6
       return vectors;
   // As many panels as with the widest ones, but of about equal width: the last one wastes fewer lanes.
   return llvm::divideCeil(total, llvm::divideCeil(total, most));
+}
+
+int64_t attn::cpu::getRegisterRows(const TargetInfo &target, int64_t panelVectors) {
+  // The accumulators, a row of the panel, the broadcast and a product use all registers.
+  return std::min(kMaxRegisterRows, (target.vectorRegisters - panelVectors - 2) / panelVectors);
 }
 
 static bool involves(AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); }

@@ -21,6 +21,8 @@ constexpr int64_t kMinPackedRows = 16;
 constexpr int64_t kMinParallelWork = 1 << 20;
 /// Vectors of columns in a panel of B, for sums of so many bits; `columns` may be dynamic.
 int64_t getPanelVectors(const TargetInfo &target, unsigned bits, int64_t columns);
+/// Rows of a register kernel beside so many vectors of columns.
+int64_t getRegisterRows(const TargetInfo &target, int64_t panelVectors);
 
 /// What a contraction's operands and dimensions are for C[i][j] += A[i][k] B[k][j].
 struct Matmul {

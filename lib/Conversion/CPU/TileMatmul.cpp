@@ -17,9 +17,11 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,7 +34,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Columns of a panel for a product of rows with a matrix of weights; failure where it is none, or has too little work
+/// Vectors of a panel for a product of rows with a matrix of weights; failure where it is none, or has too little work
 /// or partial panels.
 static FailureOr<int64_t> matchWeights(linalg::LinalgOp op, const TargetInfo &target) {
   if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || !linalg::isaContractionOpInterface(op) ||
@@ -51,12 +53,14 @@ static FailureOr<int64_t> matchWeights(linalg::LinalgOp op, const TargetInfo &ta
     rows = ShapedType::isDynamic(sizes[dim]) ? kMinPackedRows : llvm::SaturatingMultiply<uint64_t>(rows, sizes[dim]);
   for (int64_t size : sizes)
     work = ShapedType::isDynamic(size) ? kMinParallelWork : llvm::SaturatingMultiply<uint64_t>(work, size);
-  if (ShapedType::isDynamic(columns) || rows < kMinPackedRows || work < kMinParallelWork)
+  // Constant weights lie in panels (attn-pack-weights); copying others takes some rows to pay.
+  bool isPacked = matchPattern(op.getDpsInputOperand(1)->get(), m_Constant());
+  if (ShapedType::isDynamic(columns) || (rows < kMinPackedRows && !isPacked) || work < kMinParallelWork)
     return failure();
-  int64_t panelColumns = getPanelVectors(target, type.getWidth(), columns) * target.getLanes(type.getWidth());
-  if (columns % panelColumns != 0)
+  int64_t panelVectors = getPanelVectors(target, type.getWidth(), columns);
+  if (columns % (panelVectors * target.getLanes(type.getWidth())) != 0)
     return failure();
-  return panelColumns;
+  return panelVectors;
 }
 
 /// True for an op that works element by element on its result's indices, and reads `product` at them.
@@ -80,16 +84,76 @@ static linalg::LinalgOp getRoot(linalg::LinalgOp product) {
   return user && user.isDpsInput(&use) && isElementwiseOn(user, result) ? linalg::LinalgOp(user) : product;
 }
 
+/// The dimensions of a result's rows, such as (batch, sequence), where they can be one in all operands; otherwise none.
+static ReassociationIndices getRowsToCollapse(linalg::LinalgOp op) {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  // Upstream drops indices that are not dimensions.
+  if (!isa<linalg::GenericOp>(op) || !llvm::all_of(maps, [](AffineMap map) { return map.isProjectedPermutation(); }))
+    return {};
+  ReassociationIndices rows;
+  for (AffineExpr expr : maps.back().getResults().drop_back())
+    rows.push_back(cast<AffineDimExpr>(expr).getPosition());
+  return rows.size() > 1 && linalg::areDimSequencesPreserved(maps, rows) ? rows : ReassociationIndices();
+}
+
+namespace {
+/// What is tiled by one loop: an op and the products that it computes or reads.
+struct Root {
+  int64_t rows = 0, columns = 0; ///< of a tile, the same for all products; an open number of rows is in whole blocks
+  llvm::SetVector<linalg::LinalgOp> products;
+};
+} // namespace
+
+static llvm::MapVector<linalg::LinalgOp, Root> findRoots(Operation *function, const TargetInfo &target) {
+  llvm::MapVector<linalg::LinalgOp, Root> roots;
+  function->walk([&](linalg::LinalgOp op) {
+    FailureOr<int64_t> panelVectors = matchWeights(op, target);
+    if (failed(panelVectors))
+      return;
+    Root &root = roots[getRoot(op)];
+    root.columns = *panelVectors * target.getLanes(getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth());
+    root.rows = llvm::alignDown(kTileRows, getRegisterRows(target, *panelVectors));
+    root.products.insert(op);
+  });
+  return roots;
+}
+
+/// Makes one dimension of all that rows have: a tile then goes over sequences, and short ones read the weights once.
+static LogicalResult collapseRows(RewriterBase &rewriter, linalg::LinalgOp root, const Root &tiled) {
+  llvm::SetVector<linalg::LinalgOp> ops = tiled.products;
+  ops.insert(root);
+  if (llvm::any_of(ops, [](linalg::LinalgOp op) { return getRowsToCollapse(op).empty(); }))
+    return success();
+  llvm::SetVector<Operation *> reshapes;
+  for (linalg::LinalgOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    FailureOr<linalg::CollapseResult> collapsed = linalg::collapseOpIterationDims(op, getRowsToCollapse(op), rewriter);
+    if (failed(collapsed))
+      return failure();
+    rewriter.replaceOp(op, collapsed->results);
+    for (Value operand : collapsed->collapsedOp->getOperands())
+      if (auto reshape = operand.getDefiningOp<tensor::CollapseShapeOp>())
+        reshapes.insert(reshape);
+  }
+  // A reshape of a reshape, of zeros and of an empty tensor: here alone, as others share empty tensors on purpose.
+  RewritePatternSet patterns(rewriter.getContext());
+  linalg::FillOp::getCanonicalizationPatterns(patterns, rewriter.getContext());
+  tensor::populateFoldTensorEmptyPatterns(patterns);
+  GreedyRewriteConfig config;
+  config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+  return applyOpPatternsGreedily(reshapes.getArrayRef(), std::move(patterns), config);
+}
+
 /// Rows from the innermost dimension outwards, at most kTileRows in all, by a panel of columns. In loops of `root`.
-static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp root, int64_t panelColumns) {
+static SmallVector<OpFoldResult> getTileSizes(OpBuilder &b, linalg::LinalgOp root, const Root &tiled) {
   SmallVector<int64_t> sizes = root.getStaticLoopRanges();
   SmallVector<OpFoldResult> tile(sizes.size(), b.getIndexAttr(0));
   int64_t rows = kTileRows;
   ArrayRef<AffineExpr> dims = root.getIndexingMapsArray().back().getResults();
-  tile[cast<AffineDimExpr>(dims.back()).getPosition()] = b.getIndexAttr(panelColumns);
+  tile[cast<AffineDimExpr>(dims.back()).getPosition()] = b.getIndexAttr(tiled.columns);
   for (AffineExpr expr : llvm::reverse(dims.drop_back())) {
     unsigned dim = cast<AffineDimExpr>(expr).getPosition();
-    int64_t size = rows;
+    int64_t size = std::min(rows, tiled.rows);
     if (sizes[dim] > 0) // of about equal size, if static
       size = std::max<int64_t>(1, llvm::divideCeil(sizes[dim], llvm::divideCeil(sizes[dim], rows)));
     tile[dim] = b.getIndexAttr(size);
@@ -110,15 +174,15 @@ static void makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty, ArrayRef<O
                                                       steps);
 }
 
-static LogicalResult tileRoot(RewriterBase &rewriter, linalg::LinalgOp root,
-                              const llvm::SmallPtrSetImpl<Operation *> &products, int64_t panelColumns) {
-  SmallVector<OpFoldResult> tile = getTileSizes(rewriter, root, panelColumns);
+static LogicalResult tileRoot(RewriterBase &rewriter, linalg::LinalgOp root, const Root &tiledRoot) {
+  SmallVector<OpFoldResult> tile = getTileSizes(rewriter, root, tiledRoot);
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setTileSizes(tile);
   options.tilingOptions.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
   using Fuse = scf::SCFTileAndFuseOptions::ControlFnResult;
   options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer, bool) {
-    bool isFused = products.contains(producer.getOwner()) || isa<linalg::FillOp>(producer.getOwner());
+    auto op = dyn_cast<linalg::LinalgOp>(producer.getOwner());
+    bool isFused = op && (tiledRoot.products.contains(op) || isa<linalg::FillOp>(op));
     return isFused ? std::optional(Fuse()) : std::nullopt;
   });
   rewriter.setInsertionPoint(root);
@@ -148,6 +212,14 @@ static LogicalResult tileRoot(RewriterBase &rewriter, linalg::LinalgOp root,
   return success();
 }
 
+static LogicalResult simplifyLoops(Operation *function) {
+  RewritePatternSet patterns(function->getContext());
+  scf::ForallOp::getCanonicalizationPatterns(patterns, function->getContext());
+  // Their bounds are sizes of the product, which would be computed a second time for them alone.
+  memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+  return applyPatternsGreedily(function, std::move(patterns));
+}
+
 namespace {
 struct TileMatmulPass : public attn::impl::TileMatmulPassBase<TileMatmulPass> {
   using Base::Base;
@@ -156,22 +228,19 @@ struct TileMatmulPass : public attn::impl::TileMatmulPassBase<TileMatmulPass> {
     FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
     if (failed(info))
       return signalPassFailure();
-    llvm::MapVector<Operation *, std::pair<int64_t, llvm::SmallPtrSet<Operation *, 2>>> roots;
-    getOperation().walk([&](linalg::LinalgOp op) {
-      FailureOr<int64_t> panelColumns = matchWeights(op, *info);
-      if (failed(panelColumns))
-        return;
-      auto &[columns, products] = roots[getRoot(op)];
-      columns = *panelColumns; // all products have the same columns
-      products.insert(op);
-    });
     IRRewriter rewriter(&getContext());
-    for (auto &[root, tile] : roots)
-      if (failed(tileRoot(rewriter, cast<linalg::LinalgOp>(root), tile.second, tile.first)))
+    auto roots = findRoots(getOperation(), *info);
+    for (auto &[root, tiled] : roots)
+      if (failed(collapseRows(rewriter, root, tiled)))
+        return signalPassFailure();
+    if (roots.empty())
+      return;
+    if (failed(simplifyLoops(getOperation())))
+      return signalPassFailure();
+    for (auto &[root, tiled] : findRoots(getOperation(), *info))
+      if (failed(tileRoot(rewriter, root, tiled)))
         root->emitRemark() << getArgument() << ": expected a product that can be tiled; it runs as a whole";
-    RewritePatternSet patterns(&getContext());
-    scf::ForallOp::getCanonicalizationPatterns(patterns, &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(simplifyLoops(getOperation())))
       signalPassFailure();
   }
 };

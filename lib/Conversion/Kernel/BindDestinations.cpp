@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -133,7 +134,16 @@ static void splitSlices(OpBuilder &b, func::FuncOp function) {
 }
 
 /// Writes `result` to `destination`, and computes it there if it is computed in a separate empty tensor.
-static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
+static void materialize(OpBuilder &b, Value result, Value destination) {
+  while (auto expand = result.getDefiningOp<tensor::ExpandShapeOp>()) {
+    SmallVector<ReassociationIndices> dims = expand.getReassociationIndices();
+    if (!memref::CollapseShapeOp::isGuaranteedCollapsible(cast<MemRefType>(destination.getType()), dims))
+      break;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(destination);
+    result = expand.getSrc();
+    destination = memref::CollapseShapeOp::create(b, expand.getLoc(), destination, dims);
+  }
   // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes and branches nor at slices of one
   // tensor.
   bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp()) ||
