@@ -38,6 +38,7 @@ from onnx_values import count_attentions, evaluate, get_difference, get_function
 ROOT = Path(__file__).resolve().parents[1]
 EXPORTERS = {"18": {"opset_version": 18, "dynamo": True}, "23": {"opset_version": 23, "dynamo": True},
              "ts": {"opset_version": 17, "dynamo": False}}  # fmt: skip
+LONGEST = 60  # sequence that an open length stands for
 SIZES_OF_CALLS = [(2, 17), (1, 6), (3, 24)]  # batch, sequence; the first is that of the export
 TIMEOUT_S = 400
 SCALE = 0.12  # of weights: attention is far from uniform
@@ -67,8 +68,8 @@ def make_arrays(model: Model, call: int) -> dict[str, np.ndarray]:
     return model.inputs(np.random.default_rng(call), *SIZES_OF_CALLS[call])
 
 
-def export(model: Model, exporter: str, dynamic: bool, path: Path) -> None:
-    """Writes the model."""
+def export(model: Model, exporter: str, dynamic: bool, path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Writes the model, traced with these inputs."""
     import torch
     import transformers
 
@@ -93,7 +94,6 @@ def export(model: Model, exporter: str, dynamic: bool, path: Path) -> None:
             named = dict(zip(names, arguments, strict=True))
             return getattr(self.part(**named, **model.keywords), model.result)
 
-    arrays = make_arrays(model, 0)
     names = list(arrays)
     arguments = tuple(torch.from_numpy(x) for x in arrays.values())
     is_text = [x.dtype == np.int64 for x in arrays.values()]
@@ -101,7 +101,8 @@ def export(model: Model, exporter: str, dynamic: bool, path: Path) -> None:
     if options["dynamo"]:
         options |= {"external_data": False, "verbose": False, "optimize": True}
         if dynamic:
-            batch, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", min=2, max=60)
+            longest = max(LONGEST, *(x.shape[-1] for x in arrays.values()))
+            batch, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", min=2, max=longest)
             options["dynamic_shapes"] = (tuple({0: batch, 1: length} if x else {0: batch} for x in is_text),)
     elif dynamic:
         axes = {n: {0: "batch", 1: "length"} if x else {0: "batch"} for n, x in zip(names, is_text, strict=True)}
@@ -156,7 +157,7 @@ def work(options: argparse.Namespace, model: Model, exporter: str, dynamic: bool
     path = options.keep / f"{outcome.name}.onnx"
     if not path.exists():
         try:
-            export(model, exporter, dynamic, path)
+            export(model, exporter, dynamic, path, make_arrays(model, 0))
         except Exception as failure:
             path.unlink(missing_ok=True)
             outcome.failure = f"not exported: {type(failure).__name__}: {str(failure).strip().splitlines()[0]}"

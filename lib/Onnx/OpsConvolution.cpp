@@ -1,6 +1,8 @@
 //===- OpsConvolution.cpp - Conv ------------------------------------------===//
 //
-// One contraction over the padded input; groups are a dimension of their own.
+// A product of matrices on the padded input: of patches with the weights, or of
+// the image itself where a kernel is one element. Groups of one channel are a
+// contraction by neighbours.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -111,14 +113,6 @@ static Value addPads(GraphBuilder &b, const Value &image, llvm::ArrayRef<Spatial
   return isPadded ? b.insert(image, b.addZeros(image.element, padded), offsets) : image;
 }
 
-/// The channels as (groups, channels of one).
-static Value splitChannels(GraphBuilder &b, const Value &value, size_t channel, int64_t groups) {
-  Sizes sizes = value.sizes;
-  sizes[channel] = fixed(*sizes[channel].number / groups);
-  sizes.insert(sizes.begin() + channel, fixed(groups));
-  return b.reshape(value, sizes);
-}
-
 static Error checkConv(NodeView &view, int64_t groups) {
   if (Error error = checkFloats(view, view.has(2) ? 3 : 2))
     return error;
@@ -141,8 +135,124 @@ static Error checkConv(NodeView &view, int64_t groups) {
   return Error::success();
 }
 
-/// Y(n, g, o, x…) = sum X(n, g, c, x * stride + k * dilation) * W(g, o, c, k), over c and k, plus B(g, o). The
-/// dimension g exists if there are several groups.
+namespace {
+/// A convolution whose operands are checked: X (batch, channels, x…) with its pads, W (outputs, channels of a group,
+/// k…).
+struct Convolution {
+  Convolution(GraphBuilder &b, Value image, Value weights, std::vector<Spatial> spatial, int64_t groups)
+      : b(b), image(std::move(image)), weights(std::move(weights)), spatial(std::move(spatial)), groups(groups),
+        batch(this->image.sizes[0]) {
+    for (const Spatial &dim : this->spatial) {
+      positions.push_back(getOutputSize(b, dim));
+      kernel.push_back(fixed(dim.kernel));
+    }
+  }
+
+  GraphBuilder &b;
+  Value image, weights;
+  std::vector<Spatial> spatial;
+  int64_t groups;
+  Size batch;
+  Sizes positions, kernel; ///< x… of the result, k… of the weights
+
+  /// Index x * stride + k * dilation of each spatial dimension, x and k from these dimensions on.
+  void appendPlaces(Exprs &map, size_t x, size_t k) const {
+    for (auto [i, dim] : llvm::enumerate(spatial))
+      map.push_back(b.dim(x + i) * dim.stride + b.dim(k + i) * dim.dilation);
+  }
+  bool isPointwise() const {
+    return llvm::all_of(spatial, [](const Spatial &dim) { return dim.kernel == 1 && dim.stride == 1; });
+  }
+};
+} // namespace
+
+static Sizes join(std::initializer_list<Sizes> parts) {
+  Sizes all;
+  for (const Sizes &part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+/// Y(n, o, x) = sum_c W(o, c) X(n, c, x), x all positions: a product on the image as it lies.
+static Value multiplyPoints(const Convolution &conv) {
+  GraphBuilder &b = conv.b;
+  Size positions = b.multiply(conv.positions), outputs = conv.weights.sizes[0];
+  Value image = b.reshape(conv.image, {conv.batch, conv.image.sizes[1], positions});
+  Value weights = b.reshape(conv.weights, {outputs, conv.weights.sizes[1]});
+  Operand operands[] = {{&weights, {b.dim(1), b.dim(3)}}, {&image, {b.dim(0), b.dim(3), b.dim(2)}}};
+  return addContraction(b, {conv.batch, outputs, positions}, b.getDims(3), operands, 4, {3});
+}
+
+/// Y(n, c, o, x…) = sum_k X(n, c, x * stride + k * dilation) W(c, o, k): channels of their own. The last x is the
+/// innermost loop, as its elements are neighbours in X and Y.
+static Value multiplyChannels(const Convolution &conv) {
+  GraphBuilder &b = conv.b;
+  size_t count = conv.spatial.size(), k = 2 + count, last = k + count;
+  Size multiplier = fixed(*conv.weights.sizes[0].number / conv.groups);
+  Value weights = b.reshape(conv.weights, join({{fixed(conv.groups), multiplier}, conv.kernel}));
+  // Loops: n, c, o, x… but the last, k…, the last x.
+  Exprs places = b.getDims(2), map = b.getDims(2 + count), kernel = {b.dim(1), b.dim(2)};
+  std::vector<size_t> reductions;
+  for (auto [i, dim] : llvm::enumerate(conv.spatial)) {
+    mlir::AffineExpr x = b.dim(i + 1 < count ? 3 + i : last);
+    places.push_back(x * dim.stride + b.dim(k + i) * dim.dilation);
+    kernel.push_back(b.dim(k + i));
+    reductions.push_back(k + i);
+  }
+  map.push_back(b.dim(last));
+  Operand operands[] = {{&conv.image, places}, {&weights, kernel}};
+  Sizes sizes = join({{conv.batch, fixed(conv.groups), multiplier}, conv.positions});
+  return addContraction(b, sizes, map, operands, last + 1, reductions);
+}
+
+/// P(n, g, x…, (c, k…)) = X(n, (g, c), x * stride + k * dilation), what each result of a group reads (im2col). Then
+/// Y(n, g, x…, o) = sum P(n, g, x…, j) W(g, o, j): positions are rows of a product with weights.
+static Value multiplyPatches(const Convolution &conv, const Value *bias) {
+  GraphBuilder &b = conv.b;
+  size_t count = conv.spatial.size();
+  Size channels = conv.weights.sizes[1], outputs = conv.weights.sizes[0],
+       depth = b.multiply(join({{channels}, conv.kernel}));
+  bool isGrouped = conv.groups > 1;
+  Sizes batch = {conv.batch};
+  if (isGrouped) {
+    batch.push_back(fixed(conv.groups));
+    outputs = fixed(*outputs.number / conv.groups);
+  }
+  size_t x = batch.size(), c = x + count;
+  Value image =
+      b.reshape(conv.image, join({batch, {channels}, Sizes(conv.image.sizes.begin() + 2, conv.image.sizes.end())}));
+  Exprs map = b.getDims(x);
+  map.push_back(b.dim(c));
+  conv.appendPlaces(map, x, c + 1);
+  Sizes sizes = join({batch, conv.positions, {channels}, conv.kernel});
+  Operand source = {&image, map};
+  Value patches = b.addGeneric(b.addEmpty(image.element, sizes), b.getDims(sizes.size()), source, sizes.size(), {},
+                               [](Args e) { return e[0]; });
+  patches = b.reshape(patches, join({batch, conv.positions, {depth}}));
+  Value weights = b.reshape(conv.weights, isGrouped ? Sizes{batch[1], outputs, depth} : Sizes{outputs, depth});
+  Exprs rows = b.getDims(c), columns;
+  rows.push_back(b.dim(c + 1));
+  if (isGrouped)
+    columns.push_back(b.dim(1));
+  columns.append({b.dim(c), b.dim(c + 1)});
+  Operand operands[] = {{&patches, rows}, {&weights, columns}};
+  Sizes results = join({batch, conv.positions, {outputs}});
+  Value sum = addContraction(b, results, b.getDims(c + 1), operands, c + 2, {c + 1});
+  if (bias) { // here, where it is a part of the product's tiles
+    Sizes row(results.size(), fixed(1));
+    row.back() = outputs;
+    if (isGrouped)
+      row[1] = batch[1];
+    Value added = b.reshape(*bias, row);
+    sum = b.addElementwise(sum.element, results, {&sum, &added},
+                           [&](Args e) { return b.make<arith::AddFOp>(e[0], e[1]); });
+  }
+  std::vector<int64_t> order = countUp(results.size()); // (n, g, o, x…)
+  order.insert(order.begin() + x, order.back());
+  order.pop_back();
+  return b.transpose(sum, order);
+}
+
 static Expected<Values> buildConv(NodeView &view) {
   int64_t groups = view.getInteger("group", 1);
   if (Error error = checkConv(view, groups))
@@ -151,46 +261,21 @@ static Expected<Values> buildConv(NodeView &view) {
   if (!spatial)
     return spatial.takeError();
   GraphBuilder &b = view.b;
-  bool isGrouped = groups > 1;
-  Value image = addPads(b, view.get(0), *spatial), weights = view.get(1);
-  Sizes sizes = {image.sizes[0], weights.sizes[0]};
-  for (const Spatial &dim : *spatial)
-    sizes.push_back(getOutputSize(b, dim));
-  if (isGrouped) {
-    image = splitChannels(b, image, 1, groups);
-    weights = splitChannels(b, weights, 0, groups);
-  }
-  // Loops: n, then the group, the output, the spatial dimensions; after them c and k.
-  size_t output = isGrouped ? 2 : 1, first = output + 1, channel = first + spatial->size();
-  Exprs imageMap = {b.dim(0)}, weightsMap;
-  if (isGrouped) {
-    imageMap.push_back(b.dim(1));
-    weightsMap.push_back(b.dim(1));
-  }
-  imageMap.push_back(b.dim(channel));
-  weightsMap.append({b.dim(output), b.dim(channel)});
-  std::vector<size_t> reductions = {channel};
-  for (auto [i, dim] : llvm::enumerate(*spatial)) {
-    size_t kernel = channel + 1 + i;
-    imageMap.push_back(b.dim(first + i) * dim.stride + b.dim(kernel) * dim.dilation);
-    weightsMap.push_back(b.dim(kernel));
-    reductions.push_back(kernel);
-  }
-  Sizes results = {sizes[0]};
-  if (isGrouped)
-    results.push_back(fixed(groups));
-  results.push_back(isGrouped ? fixed(*sizes[1].number / groups) : sizes[1]);
-  results.insert(results.end(), sizes.begin() + 2, sizes.end());
-  Operand operands[] = {{&image, imageMap}, {&weights, weightsMap}};
-  size_t loops = channel + 1 + spatial->size();
-  Value sum = b.reshape(addContraction(b, results, b.getDims(channel), operands, loops, reductions), sizes);
-  if (!view.has(2))
+  Value image = addPads(b, view.get(0), *spatial);
+  Convolution conv(b, image, view.get(1), std::move(*spatial), groups);
+  const Value *bias = view.has(2) ? &view.get(2) : nullptr;
+  Sizes sizes = join({{conv.batch, conv.weights.sizes[0]}, conv.positions});
+  bool isOfChannels = groups > 1 && conv.weights.sizes[1].number == 1, isOfPoints = groups == 1 && conv.isPointwise();
+  if (!isOfChannels && !isOfPoints)
+    return one(b.reshape(multiplyPatches(conv, bias), sizes));
+  Value sum = b.reshape(isOfChannels ? multiplyChannels(conv) : multiplyPoints(conv), sizes);
+  if (!bias)
     return one(sum);
-  Sizes column(spatial->size() + 1, fixed(1));
+  Sizes column(conv.positions.size() + 1, fixed(1));
   column[0] = sizes[1];
-  Value bias = b.reshape(view.get(2), column);
+  Value added = b.reshape(*bias, column);
   return one(
-      b.addElementwise(sum.element, sizes, {&sum, &bias}, [&](Args x) { return b.make<arith::AddFOp>(x[0], x[1]); }));
+      b.addElementwise(sum.element, sizes, {&sum, &added}, [&](Args x) { return b.make<arith::AddFOp>(x[0], x[1]); }));
 }
 
 llvm::ArrayRef<RuleRow> attn::onnx::getConvolutionRules() {
