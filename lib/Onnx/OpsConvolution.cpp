@@ -205,51 +205,58 @@ static Value multiplyChannels(const Convolution &conv) {
   return addContraction(b, sizes, map, operands, last + 1, reductions);
 }
 
-/// P(n, g, x…, (c, k…)) = X(n, (g, c), x * stride + k * dilation), what each result of a group reads (im2col). Then
-/// Y(n, g, x…, o) = sum P(n, g, x…, j) W(g, o, j): positions are rows of a product with weights.
-static Value multiplyPatches(const Convolution &conv, const Value *bias) {
+/// What each result of a group reads (im2col): P(n, g, x…, (c, k…)) = X(n, g, c, x * stride + k * dilation), or with
+/// positions last, P(n, g, (c, k…), x…).
+static Value gatherPatches(const Convolution &conv, const Sizes &batch, bool isPositionLast) {
   GraphBuilder &b = conv.b;
-  size_t count = conv.spatial.size();
-  Size channels = conv.weights.sizes[1], outputs = conv.weights.sizes[0],
-       depth = b.multiply(join({{channels}, conv.kernel}));
-  bool isGrouped = conv.groups > 1;
+  size_t count = conv.spatial.size(), x = batch.size(), c = x + count;
+  if (isPositionLast)
+    std::tie(c, x) = std::pair(x, x + count + 1);
+  Sizes element = join({{conv.weights.sizes[1]}, conv.kernel});
+  Sizes extents(conv.image.sizes.begin() + 2, conv.image.sizes.end());
+  Value image = b.reshape(conv.image, join({batch, {conv.weights.sizes[1]}, extents}));
+  Exprs map = b.getDims(batch.size());
+  map.push_back(b.dim(c));
+  conv.appendPlaces(map, x, c + 1);
+  Sizes sizes = isPositionLast ? join({batch, element, conv.positions}) : join({batch, conv.positions, element});
+  Operand source = {&image, map};
+  Value patches = b.addGeneric(b.addEmpty(image.element, sizes), b.getDims(sizes.size()), source, sizes.size(), {},
+                               [](Args e) { return e[0]; });
+  Size depth = b.multiply(element), positions = b.multiply(conv.positions);
+  return b.reshape(patches, join({batch, isPositionLast ? Sizes{depth, positions} : Sizes{positions, depth}}));
+}
+
+/// The product of the weights W(g, o, (c, k…)) with all patches. Patches that do not overlap are rows, as their
+/// elements are neighbours in X, and as who reads patches of images wants a row each; of others, positions are columns.
+static Value multiplyPatches(const Convolution &conv) {
+  GraphBuilder &b = conv.b;
+  const Spatial &last = conv.spatial.back();
+  bool areRows = last.stride >= last.kernel && last.dilation == 1, isGrouped = conv.groups > 1;
   Sizes batch = {conv.batch};
+  Size outputs = conv.weights.sizes[0];
   if (isGrouped) {
     batch.push_back(fixed(conv.groups));
     outputs = fixed(*outputs.number / conv.groups);
   }
-  size_t x = batch.size(), c = x + count;
-  Value image =
-      b.reshape(conv.image, join({batch, {channels}, Sizes(conv.image.sizes.begin() + 2, conv.image.sizes.end())}));
-  Exprs map = b.getDims(x);
-  map.push_back(b.dim(c));
-  conv.appendPlaces(map, x, c + 1);
-  Sizes sizes = join({batch, conv.positions, {channels}, conv.kernel});
-  Operand source = {&image, map};
-  Value patches = b.addGeneric(b.addEmpty(image.element, sizes), b.getDims(sizes.size()), source, sizes.size(), {},
-                               [](Args e) { return e[0]; });
-  patches = b.reshape(patches, join({batch, conv.positions, {depth}}));
+  Value patches = gatherPatches(conv, batch, /*isPositionLast=*/!areRows);
+  Size depth = patches.sizes[batch.size() + areRows], positions = patches.sizes[batch.size() + !areRows];
   Value weights = b.reshape(conv.weights, isGrouped ? Sizes{batch[1], outputs, depth} : Sizes{outputs, depth});
-  Exprs rows = b.getDims(c), columns;
-  rows.push_back(b.dim(c + 1));
+  // Loops: n, g, x, o, depth, or n, g, o, x, depth.
+  size_t first = batch.size(), k = first + 2, o = first + areRows, x = first + !areRows;
+  Exprs patchMap = b.getDims(first), weightMap;
   if (isGrouped)
-    columns.push_back(b.dim(1));
-  columns.append({b.dim(c), b.dim(c + 1)});
-  Operand operands[] = {{&patches, rows}, {&weights, columns}};
-  Sizes results = join({batch, conv.positions, {outputs}});
-  Value sum = addContraction(b, results, b.getDims(c + 1), operands, c + 2, {c + 1});
-  if (bias) { // here, where it is a part of the product's tiles
-    Sizes row(results.size(), fixed(1));
-    row.back() = outputs;
-    if (isGrouped)
-      row[1] = batch[1];
-    Value added = b.reshape(*bias, row);
-    sum = b.addElementwise(sum.element, results, {&sum, &added},
-                           [&](Args e) { return b.make<arith::AddFOp>(e[0], e[1]); });
-  }
-  std::vector<int64_t> order = countUp(results.size()); // (n, g, o, x…)
-  order.insert(order.begin() + x, order.back());
-  order.pop_back();
+    weightMap.push_back(b.dim(1));
+  weightMap.append({b.dim(o), b.dim(k)});
+  patchMap.append({b.dim(areRows ? x : k), b.dim(areRows ? k : x)});
+  Operand operands[] = {{&weights, weightMap}, {&patches, patchMap}};
+  if (areRows)
+    std::swap(operands[0], operands[1]);
+  Sizes sizes = join({batch, areRows ? Sizes{positions, outputs} : Sizes{outputs, positions}});
+  Value sum = addContraction(b, sizes, b.getDims(k), operands, k + 1, {k});
+  if (!areRows)
+    return sum;
+  std::vector<int64_t> order = countUp(sizes.size());
+  std::swap(order[first], order[first + 1]);
   return b.transpose(sum, order);
 }
 
@@ -263,17 +270,15 @@ static Expected<Values> buildConv(NodeView &view) {
   GraphBuilder &b = view.b;
   Value image = addPads(b, view.get(0), *spatial);
   Convolution conv(b, image, view.get(1), std::move(*spatial), groups);
-  const Value *bias = view.has(2) ? &view.get(2) : nullptr;
   Sizes sizes = join({{conv.batch, conv.weights.sizes[0]}, conv.positions});
   bool isOfChannels = groups > 1 && conv.weights.sizes[1].number == 1, isOfPoints = groups == 1 && conv.isPointwise();
-  if (!isOfChannels && !isOfPoints)
-    return one(b.reshape(multiplyPatches(conv, bias), sizes));
-  Value sum = b.reshape(isOfChannels ? multiplyChannels(conv) : multiplyPoints(conv), sizes);
-  if (!bias)
+  Value sum = isOfChannels ? multiplyChannels(conv) : isOfPoints ? multiplyPoints(conv) : multiplyPatches(conv);
+  sum = b.reshape(sum, sizes);
+  if (!view.has(2))
     return one(sum);
   Sizes column(conv.positions.size() + 1, fixed(1));
   column[0] = sizes[1];
-  Value added = b.reshape(*bias, column);
+  Value added = b.reshape(view.get(2), column);
   return one(
       b.addElementwise(sum.element, sizes, {&sum, &added}, [&](Args x) { return b.make<arith::AddFOp>(x[0], x[1]); }));
 }

@@ -1,10 +1,10 @@
 //===- LowerElementwiseToVector.cpp - attn-lower-elementwise-to-vector ----===//
 //
-// Before: linalg ops on memrefs that work element by element, or reduce one
-// dimension to a sum or a maximum. After: scf loops over vectors of the target's
-// width: the innermost dimension of the result is the lanes, in a reduction the
-// dimension that is reduced. Ops of another form are left to
-// convert-linalg-to-loops.
+// Before: linalg ops on memrefs that work element by element, or reduce some
+// dimensions. After: scf loops over vectors of the target's width: the innermost
+// dimension of the result is the lanes, whose results stay in registers while
+// others are reduced; in a sum or a maximum over one dimension, that one is the
+// lanes. Ops of another form are left to convert-linalg-to-loops.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,9 +42,43 @@ namespace {
 /// The vector form of an op.
 struct LaneForm {
   unsigned lane = 0;             ///< the dimension that lanes are
-  Operation *combiner = nullptr; ///< of a reduction: the op that folds an element into the result
-  Value folded;                  ///< of a reduction: the folded value
+  Operation *combiner = nullptr; ///< of a reduction over lanes: the op that folds an element into the result
+  Value folded;                  ///< of a reduction over lanes: the folded value
+  SmallVector<unsigned> reduced; ///< the dimensions of a reduction of all lanes alike
 };
+
+/// True if elements of neighbouring lanes are neighbours in memory: the last index is the lane, plus others.
+bool isContiguousAlong(Operand operand, unsigned lane) {
+  if (operand.map.getNumResults() == 0)
+    return false;
+  SmallVector<AffineExpr> exprs(operand.map.getResults());
+  AffineExpr dim = getAffineDimExpr(lane, operand.map.getContext()), last = exprs.pop_back_val();
+  AffineExpr rest = simplifyAffineExpr(last - dim, operand.map.getNumDims(), 0);
+  if (llvm::any_of(exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(lane); }) || rest.isFunctionOfDim(lane))
+    return false;
+  exprs.push_back(dim);
+  operand.map = AffineMap::get(operand.map.getNumDims(), 0, exprs, dim.getContext());
+  return operand.isInnermost(lane);
+}
+
+/// The dimension of lanes and the combiner of a sum or a maximum over the one dimension that is reduced; failure for
+/// another reduction, and where an operand has the dimension in a sum of several.
+FailureOr<LaneForm> matchLaneReduction(linalg::LinalgOp op, ArrayRef<unsigned> reduced) {
+  LaneForm form;
+  SmallVector<Operation *> combiners;
+  if (reduced.size() != 1)
+    return failure();
+  form.lane = reduced.front();
+  form.folded = matchReduction(op.getRegionOutputArgs(), 0, combiners);
+  if (!form.folded || combiners.size() != 1 || !isa<arith::AddFOp, arith::MaximumFOp>(combiners.front()))
+    return failure();
+  form.combiner = combiners.front();
+  for (AffineMap map : op.getIndexingMapsArray())
+    for (AffineExpr expr : map.getResults())
+      if (!isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(form.lane))
+        return failure();
+  return form;
+}
 
 /// False if an op of the body without a vector form depends on a value that varies over the lanes.
 bool canBeVectors(linalg::LinalgOp op, const LaneForm &form) {
@@ -82,29 +116,14 @@ FailureOr<LaneForm> matchLanes(linalg::LinalgOp op) {
     return failure();
   SmallVector<unsigned> reduced;
   op.getReductionDims(reduced);
-  if (reduced.size() > 1)
-    return failure();
-
+  if (FailureOr<LaneForm> form = matchLaneReduction(op, reduced); succeeded(form) && canBeVectors(op, *form))
+    return form;
   LaneForm form;
-  Operand result{output, map};
-  if (reduced.empty()) {
-    auto innermost = dyn_cast_if_present<AffineDimExpr>(map.isEmpty() ? AffineExpr() : map.getResults().back());
-    if (!innermost || !result.isInnermost(innermost.getPosition()))
-      return failure();
-    form.lane = innermost.getPosition();
-  } else {
-    SmallVector<Operation *> combiners;
-    form.lane = reduced.front();
-    form.folded = matchReduction(op.getRegionOutputArgs(), 0, combiners);
-    if (!form.folded || combiners.size() != 1 || !isa<arith::AddFOp, arith::MaximumFOp>(combiners.front()))
-      return failure();
-    form.combiner = combiners.front();
-  }
-  // In each operand, the lanes are a dimension, or do not occur.
-  for (AffineMap operandMap : op.getIndexingMapsArray())
-    for (AffineExpr expr : operandMap.getResults())
-      if (!isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(form.lane))
-        return failure();
+  auto innermost = dyn_cast_if_present<AffineDimExpr>(map.isEmpty() ? AffineExpr() : map.getResults().back());
+  if (!innermost || !Operand{output, map}.isInnermost(innermost.getPosition()))
+    return failure();
+  form.lane = innermost.getPosition();
+  form.reduced = std::move(reduced);
   if (!canBeVectors(op, form))
     return failure();
   return form;
@@ -127,7 +146,7 @@ public:
   void emit() {
     SmallVector<unsigned> outer;
     for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
-      if (dim != form.lane)
+      if (dim != form.lane && !llvm::is_contained(form.reduced, dim))
         outer.push_back(dim);
     emitOuter(outer);
   }
@@ -175,6 +194,8 @@ private:
   void emitLanes() {
     std::optional<int64_t> count = getConstantIntValue(ranges[form.lane].size);
     Value size = getSize(form.lane);
+    if (!form.reduced.empty())
+      return emitReductions(size);
     Values state = form.combiner ? Values(kReductionVectors, getNeutral()) : Values();
     // Whole vectors, in a reduction several in parallel, then the rest.
     auto forEach = [&](Value lower, Value upper, int64_t vectors) {
@@ -210,6 +231,51 @@ private:
       storeReduced(state);
   }
 
+  /// Several vectors of results at a time, then the rest one by one.
+  void emitReductions(Value size) {
+    Value first = vb.index(0);
+    for (int64_t vectors : {kReductionVectors, int64_t(1)}) {
+      Value end = vb.subtract(size, vb.remainder(size, vectors * vb.lanes));
+      vb.loop(first, end, vectors * vb.lanes, {}, [&](Value begin, ValueRange) {
+        emitReduced(begin, vectors, {});
+        return Values();
+      });
+      first = end;
+    }
+    vb.loop(first, size, vb.lanes, {}, [&](Value begin, ValueRange) { // once or never
+      emitReduced(begin, 1, vb.createMask(vb.subtract(size, begin)));
+      return Values();
+    });
+  }
+
+  /// Folds all elements into the results of these lanes, which are loaded and stored once.
+  void emitReduced(Value begin, int64_t vectors, Value mask) {
+    auto moveTo = [&](int64_t v) { domain[form.lane] = vb.add(begin, v * vb.lanes); };
+    OpOperand &init = *op.getDpsInitOperand(0);
+    Values sums;
+    for (int64_t v = 0; v < vectors; ++v) {
+      moveTo(v);
+      sums.push_back(load(init, mask));
+    }
+    auto fold = [&](auto &&self, ArrayRef<unsigned> dims, ValueRange carried) -> Values {
+      if (!dims.empty())
+        return vb.loop(vb.index(0), getSize(dims.front()), 1, carried, [&](Value i, ValueRange inner) {
+          domain[dims.front()] = i;
+          return self(self, dims.drop_front(), inner);
+        });
+      Values next;
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(emitBody(vb.add(begin, v * vb.lanes), mask, carried[v]));
+      return next;
+    };
+    sums = fold(fold, form.reduced, sums);
+    Operand output = getOperand(init);
+    for (int64_t v = 0; v < vectors; ++v) {
+      moveTo(v);
+      vb.storeMasked(sums[v], output.memref, output.getIndices(vb, domain), mask);
+    }
+  }
+
   /// The neutral element: -inf of a maximum, 0 of a sum.
   Value getNeutral() {
     double infinity = std::numeric_limits<double>::infinity();
@@ -223,14 +289,15 @@ private:
     return b.create(state)->getResult(0);
   }
 
-  /// One vector of lanes from `first` on. A reduction returns `sum` with it; otherwise it is stored.
-  Value emitVector(Value first, Value mask, Value sum) {
+  /// The body on a vector of lanes from `first` on: its result; of a reduction over lanes, `sum` with the folded value.
+  /// The result of other reductions has the value `sum` so far.
+  Value emitBody(Value first, Value mask, Value sum) {
     domain[form.lane] = first;
     IRMapping mapping;
     Block *block = op.getBlock();
     for (OpOperand &operand : op->getOpOperands())
       if (BlockArgument argument = op.getMatchingBlockArgument(&operand); !argument.use_empty())
-        mapping.map(argument, load(operand, mask));
+        mapping.map(argument, op.isDpsInit(&operand) && !form.reduced.empty() ? sum : load(operand, mask));
     for (Operation &inner : block->without_terminator()) {
       if (&inner == form.combiner)
         continue;
@@ -240,11 +307,17 @@ private:
       else
         cloner.clone(inner, mapping, mask);
     }
-    if (form.combiner) {
-      Value next = combine(sum, cloner.toVector(mapping.lookupOrDefault(form.folded)));
-      return mask ? vb.select(mask, next, sum) : next;
-    }
-    Value result = cloner.toVector(mapping.lookupOrDefault(block->getTerminator()->getOperand(0)));
+    if (!form.combiner)
+      return cloner.toVector(mapping.lookupOrDefault(block->getTerminator()->getOperand(0)));
+    Value next = combine(sum, cloner.toVector(mapping.lookupOrDefault(form.folded)));
+    return mask ? vb.select(mask, next, sum) : next;
+  }
+
+  /// One vector of lanes from `first` on. A reduction returns `sum` with it; otherwise it is stored.
+  Value emitVector(Value first, Value mask, Value sum) {
+    Value result = emitBody(first, mask, sum);
+    if (form.combiner)
+      return result;
     Operand output = getOperand(*op.getDpsInitOperand(0));
     vb.storeMasked(result, output.memref, output.getIndices(vb, domain), mask);
     return {};
@@ -278,8 +351,9 @@ private:
       return memref::LoadOp::create(b, loc, memory, source.getIndices(vb, domain));
     bool isBool = getElementTypeOrSelf(memory.getType()).isInteger(1);
     source.memref = viewAsBytes(b, loc, memory);
-    Value result = source.isInnermost(form.lane) ? vb.loadMasked(source.memref, source.getIndices(vb, domain), mask)
-                                                 : vb.loadStrided(source, form.lane, domain, mask);
+    Value result = isContiguousAlong(source, form.lane)
+                       ? vb.loadMasked(source.memref, source.getIndices(vb, domain), mask)
+                       : vb.loadStrided(source, form.lane, domain, mask);
     if (!isBool)
       return result;
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(result.getType()));
