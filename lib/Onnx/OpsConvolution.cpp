@@ -1,8 +1,8 @@
 //===- OpsConvolution.cpp - Conv ------------------------------------------===//
 //
-// A product of matrices on the padded input: of patches with the weights, or of
-// the image itself where a kernel is one element. Groups of one channel are a
-// contraction by neighbours.
+// A product of matrices: of the weights with the padded input, from which its
+// panels are gathered, or of patches that do not overlap with the weights. Groups
+// of one channel are a sum over neighbours.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -155,11 +155,6 @@ struct Convolution {
   Size batch;
   Sizes positions, kernel; ///< x… of the result, k… of the weights
 
-  /// Index x * stride + k * dilation of each spatial dimension, x and k from these dimensions on.
-  void appendPlaces(Exprs &map, size_t x, size_t k) const {
-    for (auto [i, dim] : llvm::enumerate(spatial))
-      map.push_back(b.dim(x + i) * dim.stride + b.dim(k + i) * dim.dilation);
-  }
   bool isPointwise() const {
     return llvm::all_of(spatial, [](const Spatial &dim) { return dim.kernel == 1 && dim.stride == 1; });
   }
@@ -205,59 +200,52 @@ static Value multiplyChannels(const Convolution &conv) {
   return addContraction(b, sizes, map, operands, last + 1, reductions);
 }
 
-/// What each result of a group reads (im2col): P(n, g, x…, (c, k…)) = X(n, g, c, x * stride + k * dilation), or with
-/// positions last, P(n, g, (c, k…), x…).
-static Value gatherPatches(const Convolution &conv, const Sizes &batch, bool isPositionLast) {
-  GraphBuilder &b = conv.b;
-  size_t count = conv.spatial.size(), x = batch.size(), c = x + count;
-  if (isPositionLast)
-    std::tie(c, x) = std::pair(x, x + count + 1);
-  Sizes element = join({{conv.weights.sizes[1]}, conv.kernel});
-  Sizes extents(conv.image.sizes.begin() + 2, conv.image.sizes.end());
-  Value image = b.reshape(conv.image, join({batch, {conv.weights.sizes[1]}, extents}));
-  Exprs map = b.getDims(batch.size());
-  map.push_back(b.dim(c));
-  conv.appendPlaces(map, x, c + 1);
-  Sizes sizes = isPositionLast ? join({batch, element, conv.positions}) : join({batch, conv.positions, element});
-  Operand source = {&image, map};
-  Value patches = b.addGeneric(b.addEmpty(image.element, sizes), b.getDims(sizes.size()), source, sizes.size(), {},
-                               [](Args e) { return e[0]; });
-  Size depth = b.multiply(element), positions = b.multiply(conv.positions);
-  return b.reshape(patches, join({batch, isPositionLast ? Sizes{depth, positions} : Sizes{positions, depth}}));
-}
-
-/// The product of the weights W(g, o, (c, k…)) with all patches. Patches that do not overlap are rows, as their
-/// elements are neighbours in X, and as who reads patches of images wants a row each; of others, positions are columns.
+/// Y(n, x…, o) = sum P(n, x…, j) W(o, j) with P(n, x…, (c, k…)) = X(n, c, x * stride + k), of patches that do not
+/// overlap: elements of a patch are neighbours in X, and who reads patches of an image wants a row each.
 static Value multiplyPatches(const Convolution &conv) {
   GraphBuilder &b = conv.b;
-  const Spatial &last = conv.spatial.back();
-  bool areRows = last.stride >= last.kernel && last.dilation == 1, isGrouped = conv.groups > 1;
-  Sizes batch = {conv.batch};
-  Size outputs = conv.weights.sizes[0];
-  if (isGrouped) {
-    batch.push_back(fixed(conv.groups));
-    outputs = fixed(*outputs.number / conv.groups);
+  size_t count = conv.spatial.size(), c = 1 + count;
+  Sizes patch = join({{conv.weights.sizes[1]}, conv.kernel});
+  Exprs places = {b.dim(0), b.dim(c)};
+  for (auto [i, dim] : llvm::enumerate(conv.spatial))
+    places.push_back(b.dim(1 + i) * dim.stride + b.dim(c + 1 + i));
+  Sizes all = join({{conv.batch}, conv.positions, patch});
+  Operand source = {&conv.image, places};
+  Value patches = b.addGeneric(b.addEmpty(conv.image.element, all), b.getDims(all.size()), source, all.size(), {},
+                               [](Args e) { return e[0]; });
+  Size depth = b.multiply(patch), positions = b.multiply(conv.positions), outputs = conv.weights.sizes[0];
+  patches = b.reshape(patches, {conv.batch, positions, depth});
+  Value weights = b.reshape(conv.weights, {outputs, depth});
+  Operand operands[] = {{&patches, {b.dim(0), b.dim(1), b.dim(3)}}, {&weights, {b.dim(2), b.dim(3)}}};
+  Value sum = addContraction(b, {conv.batch, positions, outputs}, b.getDims(3), operands, 4, {3});
+  return b.transpose(sum, {0, 2, 1});
+}
+
+/// Y(n, g, o, x…) = sum X(n, (g, c), x * stride + k * dilation) W(g, o, j), j = (c, k…) one dimension of the product:
+/// its panels are gathered from the image (im2col, a tile at a time).
+static Value multiplyPlaces(const Convolution &conv) {
+  GraphBuilder &b = conv.b;
+  bool isGrouped = conv.groups > 1;
+  size_t count = conv.spatial.size(), o = 1 + isGrouped, x = o + 1;
+  mlir::AffineExpr j = b.dim(x + count), channel = j;
+  Size channels = conv.weights.sizes[1], depth = b.multiply(join({{channels}, conv.kernel}));
+  Exprs places, weightMap = {b.dim(o), j};
+  for (size_t i = count; i-- > 0;) {
+    const Spatial &dim = conv.spatial[i];
+    places.insert(places.begin(), b.dim(x + i) * dim.stride + channel % dim.kernel * dim.dilation);
+    channel = channel.floorDiv(dim.kernel);
   }
-  Value patches = gatherPatches(conv, batch, /*isPositionLast=*/!areRows);
-  Size depth = patches.sizes[batch.size() + areRows], positions = patches.sizes[batch.size() + !areRows];
-  Value weights = b.reshape(conv.weights, isGrouped ? Sizes{batch[1], outputs, depth} : Sizes{outputs, depth});
-  // Loops: n, g, x, o, depth, or n, g, o, x, depth.
-  size_t first = batch.size(), k = first + 2, o = first + areRows, x = first + !areRows;
-  Exprs patchMap = b.getDims(first), weightMap;
-  if (isGrouped)
-    weightMap.push_back(b.dim(1));
-  weightMap.append({b.dim(o), b.dim(k)});
-  patchMap.append({b.dim(areRows ? x : k), b.dim(areRows ? k : x)});
-  Operand operands[] = {{&weights, weightMap}, {&patches, patchMap}};
-  if (areRows)
-    std::swap(operands[0], operands[1]);
-  Sizes sizes = join({batch, areRows ? Sizes{positions, outputs} : Sizes{outputs, positions}});
-  Value sum = addContraction(b, sizes, b.getDims(k), operands, k + 1, {k});
-  if (!areRows)
-    return sum;
-  std::vector<int64_t> order = countUp(sizes.size());
-  std::swap(order[first], order[first + 1]);
-  return b.transpose(sum, order);
+  if (isGrouped) {
+    channel = b.dim(1) * *channels.number + channel;
+    weightMap.insert(weightMap.begin(), b.dim(1));
+  }
+  places.insert(places.begin(), {b.dim(0), channel});
+  Sizes outputs = isGrouped ? Sizes{fixed(conv.groups), fixed(*conv.weights.sizes[0].number / conv.groups)}
+                            : Sizes{conv.weights.sizes[0]};
+  Value weights = b.reshape(conv.weights, join({outputs, {depth}}));
+  Operand operands[] = {{&weights, weightMap}, {&conv.image, places}};
+  Sizes sizes = join({{conv.batch}, outputs, conv.positions});
+  return addContraction(b, sizes, b.getDims(x + count), operands, x + count + 1, {x + count});
 }
 
 static Expected<Values> buildConv(NodeView &view) {
@@ -272,7 +260,13 @@ static Expected<Values> buildConv(NodeView &view) {
   Convolution conv(b, image, view.get(1), std::move(*spatial), groups);
   Sizes sizes = join({{conv.batch, conv.weights.sizes[0]}, conv.positions});
   bool isOfChannels = groups > 1 && conv.weights.sizes[1].number == 1, isOfPoints = groups == 1 && conv.isPointwise();
-  Value sum = isOfChannels ? multiplyChannels(conv) : isOfPoints ? multiplyPoints(conv) : multiplyPatches(conv);
+  bool areApart = groups == 1 && llvm::all_of(conv.spatial, [](const Spatial &dim) {
+                    return dim.stride >= dim.kernel && dim.dilation == 1;
+                  });
+  Value sum = isOfChannels ? multiplyChannels(conv)
+              : isOfPoints ? multiplyPoints(conv)
+              : areApart   ? multiplyPatches(conv)
+                           : multiplyPlaces(conv);
   sum = b.reshape(sum, sizes);
   if (!view.has(2))
     return one(sum);

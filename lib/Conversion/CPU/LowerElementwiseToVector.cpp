@@ -47,20 +47,6 @@ struct LaneForm {
   SmallVector<unsigned> reduced; ///< the dimensions of a reduction of all lanes alike
 };
 
-/// True if elements of neighbouring lanes are neighbours in memory: the last index is the lane, plus others.
-bool isContiguousAlong(Operand operand, unsigned lane) {
-  if (operand.map.getNumResults() == 0)
-    return false;
-  SmallVector<AffineExpr> exprs(operand.map.getResults());
-  AffineExpr dim = getAffineDimExpr(lane, operand.map.getContext()), last = exprs.pop_back_val();
-  AffineExpr rest = simplifyAffineExpr(last - dim, operand.map.getNumDims(), 0);
-  if (llvm::any_of(exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(lane); }) || rest.isFunctionOfDim(lane))
-    return false;
-  exprs.push_back(dim);
-  operand.map = AffineMap::get(operand.map.getNumDims(), 0, exprs, dim.getContext());
-  return operand.isInnermost(lane);
-}
-
 /// The dimension of lanes and the combiner of a sum or a maximum over the one dimension that is reduced; failure for
 /// another reduction, and where an operand has the dimension in a sum of several.
 FailureOr<LaneForm> matchLaneReduction(linalg::LinalgOp op, ArrayRef<unsigned> reduced) {
@@ -231,31 +217,38 @@ private:
       storeReduced(state);
   }
 
-  /// Several vectors of results at a time, then the rest one by one.
+  /// Several vectors of results at a time, then the rest: at once where their number is known, else one by one.
   void emitReductions(Value size) {
+    std::optional<int64_t> count = getConstantIntValue(size);
     Value first = vb.index(0);
-    for (int64_t vectors : {kReductionVectors, int64_t(1)}) {
+    auto emitBlocks = [&](int64_t vectors) {
       Value end = vb.subtract(size, vb.remainder(size, vectors * vb.lanes));
       vb.loop(first, end, vectors * vb.lanes, {}, [&](Value begin, ValueRange) {
         emitReduced(begin, vectors, {});
         return Values();
       });
       first = end;
-    }
-    vb.loop(first, size, vb.lanes, {}, [&](Value begin, ValueRange) { // once or never
-      emitReduced(begin, 1, vb.createMask(vb.subtract(size, begin)));
+    };
+    emitBlocks(kReductionVectors);
+    if (!count)
+      emitBlocks(1);
+    vb.loop(first, size, kReductionVectors * vb.lanes, {}, [&](Value begin, ValueRange) { // once or never
+      Value rest = vb.subtract(size, begin);
+      int64_t vectors = count ? llvm::divideCeil(*count % (kReductionVectors * vb.lanes), vb.lanes) : 1;
+      emitReduced(begin, vectors, vb.createMask(vb.subtract(rest, vb.index((vectors - 1) * vb.lanes))));
       return Values();
     });
   }
 
-  /// Folds all elements into the results of these lanes, which are loaded and stored once.
-  void emitReduced(Value begin, int64_t vectors, Value mask) {
-    auto moveTo = [&](int64_t v) { domain[form.lane] = vb.add(begin, v * vb.lanes); };
+  /// Folds all elements into the results of these lanes, which are loaded and stored once; `mask` of the last vector.
+  void emitReduced(Value begin, int64_t vectors, Value lastMask) {
+    auto moveTo = [&](int64_t v) { return domain[form.lane] = vb.add(begin, v * vb.lanes); };
+    auto getMask = [&](int64_t v) { return v + 1 == vectors ? lastMask : Value(); };
     OpOperand &init = *op.getDpsInitOperand(0);
     Values sums;
     for (int64_t v = 0; v < vectors; ++v) {
       moveTo(v);
-      sums.push_back(load(init, mask));
+      sums.push_back(load(init, getMask(v)));
     }
     auto fold = [&](auto &&self, ArrayRef<unsigned> dims, ValueRange carried) -> Values {
       if (!dims.empty())
@@ -265,14 +258,14 @@ private:
         });
       Values next;
       for (int64_t v = 0; v < vectors; ++v)
-        next.push_back(emitBody(vb.add(begin, v * vb.lanes), mask, carried[v]));
+        next.push_back(emitBody(moveTo(v), getMask(v), carried[v]));
       return next;
     };
     sums = fold(fold, form.reduced, sums);
     Operand output = getOperand(init);
     for (int64_t v = 0; v < vectors; ++v) {
       moveTo(v);
-      vb.storeMasked(sums[v], output.memref, output.getIndices(vb, domain), mask);
+      vb.storeMasked(sums[v], output.memref, output.getIndices(vb, domain), getMask(v));
     }
   }
 
@@ -351,9 +344,7 @@ private:
       return memref::LoadOp::create(b, loc, memory, source.getIndices(vb, domain));
     bool isBool = getElementTypeOrSelf(memory.getType()).isInteger(1);
     source.memref = viewAsBytes(b, loc, memory);
-    Value result = isContiguousAlong(source, form.lane)
-                       ? vb.loadMasked(source.memref, source.getIndices(vb, domain), mask)
-                       : vb.loadStrided(source, form.lane, domain, mask);
+    Value result = vb.loadAlong(source, form.lane, domain, mask);
     if (!isBool)
       return result;
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(result.getType()));

@@ -49,7 +49,7 @@ public:
     numColumns = sizes[m.column];
     numDepth = sizes[m.depth];
     bool hasFewRows = !ShapedType::isDynamic(numRows) && numRows < kMinPackedRows;
-    isPacked = !hasFewRows || !m.b.isInnermost(m.column);
+    isPacked = !hasFewRows || m.isGathered || !m.b.isInnermost(m.column);
     panelVectors = getPanelVectors(vb.target, vb.elementType.getWidth(), numColumns);
     panelColumns = panelVectors * vb.lanes;
     isPartial = ShapedType::isDynamic(numColumns) || numColumns % panelColumns != 0;
@@ -68,7 +68,7 @@ public:
     else if (!ShapedType::isDynamic(numDepth))
       panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
     panelDepth = llvm::alignTo(panelDepth, perRow);
-    bool isTransposed = !m.b.isInnermost(m.column);
+    bool isTransposed = !m.isGathered && !m.b.isInnermost(m.column);
     if (perRow > 1)
       panel = std::make_unique<MatmulPairs>(vb, m.b, isTransposed, panelDepth, panelVectors);
     else if (isPacked && !isPanel)
@@ -102,7 +102,7 @@ private:
   /// True if both operands hold bf16, with contiguous pairs: in A along rows, in B at least along columns.
   bool canMultiplyPairs() const {
     auto isBF16 = [](const Operand &operand) { return getElementTypeOrSelf(operand.memref.getType()).isBF16(); };
-    if (vb.target.bf16DotRate <= 1 || !vb.elementType.isF32() || !isBF16(m.a) || !isBF16(m.b))
+    if (vb.target.bf16DotRate <= 1 || m.isGathered || !vb.elementType.isF32() || !isBF16(m.a) || !isBF16(m.b))
       return false;
     bool isEven = !ShapedType::isDynamic(numDepth) && numDepth % 2 == 0;
     return m.a.isInnermost(m.depth) && (m.b.isInnermost(m.column) || isEven);
@@ -147,14 +147,24 @@ private:
   }
 
   /// Null for a row or depth that the operand lacks.
-  Values getIndices(const Operand &operand, Value row, Value depth, Value column) {
+  SmallVector<Value> getPosition(Value row, Value depth, Value column) {
     SmallVector<Value> position(domain);
     if (m.row && row)
       position[*m.row] = row;
     if (depth)
       position[m.depth] = depth;
     position[m.column] = column;
-    return operand.getIndices(vb, position);
+    return position;
+  }
+  Values getIndices(const Operand &operand, Value row, Value depth, Value column) {
+    return operand.getIndices(vb, getPosition(row, depth, column));
+  }
+
+  /// Columns of B, 0 in lanes outside of `mask`: they are multiplied, and what they hold may be NaN.
+  Value loadAlongColumns(ArrayRef<Value> position, Value mask) {
+    Value vector = vb.loadAlong(m.b, m.column, position, mask);
+    bool isMasked = !mask || m.b.getStrideAlong(m.column).has_value();
+    return isMasked ? vector : vb.select(mask, vector, vb.zero(vector.getType()));
   }
 
   Value widen(Value value) { return vb.convert(value, vb.elementType); }
@@ -224,7 +234,10 @@ private:
   /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
   void pack(Value first, Value depth, Value column) {
     auto at = [&](Value k, Value j) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
-    panel->pack(depth, vb.subtract(getSize(m.column), column), at, masks);
+    auto vectorAt = [&](Value k, int64_t v) {
+      return loadAlongColumns(getPosition({}, vb.add(first, k), vb.add(column, v * vb.lanes)), masks[v]);
+    };
+    panel->pack(depth, vb.subtract(getSize(m.column), column), at, vectorAt);
   }
 
   /// Uses slower code if zeros are skipped and the panel holds NaN or infinity, which is rare.

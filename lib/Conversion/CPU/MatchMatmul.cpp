@@ -118,12 +118,12 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   m.skipsZeros = skipping.has_value();
   if (skipping && *skipping != (isSwapped ? 1 : 0)) // zeros of B
     return failure();
-  if (involves(m.a.map, m.column) || !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.a.map, m.depth) ||
-      !isPlainIndex(m.b.map, m.depth) || !isPlainIndex(m.c.map, m.column))
+  if (involves(m.a.map, m.column) || !isPlainIndex(m.a.map, m.depth) || !isPlainIndex(m.c.map, m.column))
     return failure();
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  m.isGathered = !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.b.map, m.depth);
   // A panel is a transpose of B where B has its columns elsewhere.
-  if (!m.b.isInnermost(m.column) && !m.b.isInnermost(m.depth))
+  if (!m.isGathered && !m.b.isInnermost(m.column) && !m.b.isInnermost(m.depth))
     return failure();
 
   // The rows are the longest dimension that can be rows.

@@ -30,6 +30,7 @@ struct Matmul {
   std::optional<unsigned> row; ///< i; none for a product of a vector and a matrix
   unsigned column = 0, depth = 0;
   llvm::SmallVector<unsigned> batch; ///< all others, a loop each
+  bool isGathered = false;           ///< indices of B are calculated from column, depth and batch, as of a convolution
   bool skipsZeros = false;           ///< a zero of A skips its row of B, which may hold NaN there
 };
 

@@ -14,16 +14,14 @@ void MatmulPanel::allocate() { buffer = vb.stackBuffer({depth, vectors * vb.lane
 
 void MatmulPairs::allocate() { buffer = vb.stackBuffer({depth / 2, 2 * vectors * vb.lanes}, getElementType()); }
 
-void MatmulPanel::pack(Value rows, Value columns, const At &at, ArrayRef<Value> masks) {
-  isTransposed ? packTransposed(rows, columns, at) : packRows(rows, at, masks);
+void MatmulPanel::pack(Value rows, Value columns, const At &at, const VectorAt &vectorAt) {
+  isTransposed ? packTransposed(rows, columns, at) : packRows(rows, vectorAt);
 }
 
-void MatmulPanel::packRows(Value rows, const At &at, ArrayRef<Value> masks) {
+void MatmulPanel::packRows(Value rows, const VectorAt &vectorAt) {
   vb.loop(vb.index(0), rows, 1, {}, [&](Value k, ValueRange) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value vector = vb.loadMasked(source.memref, at(k, vb.index(v * vb.lanes)), masks[v]);
-      vb.store(vb.convert(vector, vb.elementType), buffer, {k, vb.index(v * vb.lanes)});
-    }
+    for (int64_t v = 0; v < vectors; ++v)
+      vb.store(vb.convert(vectorAt(k, v), vb.elementType), buffer, {k, vb.index(v * vb.lanes)});
     return Values();
   });
 }
@@ -44,13 +42,11 @@ void MatmulPairs::packTransposed(Value rows, Value columns, const At &at) {
   emitPack(vb, from, to, columns, vectors * vb.lanes, vb.divide(rows, 2));
 }
 
-void MatmulPairs::packRows(Value rows, const At &at, ArrayRef<Value> masks) {
+void MatmulPairs::packRows(Value rows, const VectorAt &vectorAt) {
   auto packPair = [&](Value pair, bool hasOdd) {
     Value k = vb.multiply(pair, 2);
     for (int64_t v = 0; v < vectors; ++v) {
-      auto load = [&](Value row) { return vb.loadMasked(source.memref, at(row, vb.index(v * vb.lanes)), masks[v]); };
-      Value even = load(k);
-      Value odd = hasOdd ? load(vb.add(k, 1)) : vb.zero(even.getType());
+      Value even = vectorAt(k, v), odd = hasOdd ? vectorAt(vb.add(k, 1), v) : vb.zero(even.getType());
       Value both = vector::InterleaveOp::create(vb.b, vb.loc, even, odd);
       vb.store(both, buffer, {pair, vb.index(2 * v * vb.lanes)});
     }

@@ -25,14 +25,16 @@ class MatmulPanel {
 public:
   /// Indices of the element of `source` in a row and a column of the panel.
   using At = std::function<Values(mlir::Value row, mlir::Value column)>;
+  /// Vector `v` of the elements of `source` in a row of the panel, 0 in lanes without a column.
+  using VectorAt = std::function<mlir::Value(mlir::Value row, int64_t v)>;
   /// `isTransposed`: rows of the panel lie along the contiguous dimension of `source`.
   MatmulPanel(VectorBuilder &vb, const Operand &source, bool isTransposed, int64_t depth, int64_t vectors)
       : vb(vb), source(source), isTransposed(isTransposed), depth(depth), vectors(vectors) {}
   virtual ~MatmulPanel() = default;
 
   virtual void allocate();
-  /// Copies `rows` rows, with 0 in columns from `columns` on, which `masks`, if given, exclude.
-  void pack(mlir::Value rows, mlir::Value columns, const At &at, llvm::ArrayRef<mlir::Value> masks);
+  /// Copies `rows` rows, with 0 in columns from `columns` on.
+  void pack(mlir::Value rows, mlir::Value columns, const At &at, const VectorAt &vectorAt);
   /// True if the first `rows` rows hold no NaN and no infinity: only those times 0 are not 0.
   mlir::Value isFinite(mlir::Value rows);
   /// emitProducts with the panel's vectors.
@@ -40,7 +42,7 @@ public:
 
 protected:
   virtual void packTransposed(mlir::Value rows, mlir::Value columns, const At &at);
-  virtual void packRows(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks);
+  virtual void packRows(mlir::Value rows, const VectorAt &vectorAt);
   /// The element type of the panel, (row, column).
   virtual mlir::Type getElementType() { return vb.elementType; }
 
@@ -62,7 +64,7 @@ public:
 
 private:
   void packTransposed(mlir::Value rows, mlir::Value columns, const At &at) override;
-  void packRows(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks) override;
+  void packRows(mlir::Value rows, const VectorAt &vectorAt) override;
   mlir::Type getElementType() override { return vb.b.getBF16Type(); }
 };
 

@@ -110,6 +110,27 @@ Value VectorBuilder::loadMasked(Value memref, ValueRange indices, Value mask) {
   return vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero(type));
 }
 
+Value VectorBuilder::loadAlong(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
+  std::optional<int64_t> stride = operand.getStrideAlong(position);
+  if (stride == 1)
+    return loadMasked(operand.memref, operand.getIndices(*this, domain), mask);
+  if (stride != 2)
+    return loadStrided(operand, position, domain, mask);
+  // The even elements of two vectors, the second of which ends at the last even one.
+  SmallVector<Value> middle(domain);
+  middle[position] = add(domain[position], lanes / 2);
+  Value lowMask, highMask = getMask(lanes - 1);
+  if (mask) {
+    Value even = vector::InterleaveOp::create(b, loc, mask, zero(mask.getType()));
+    lowMask = vector::ExtractStridedSliceOp::create(b, loc, even, 0, lanes, 1);
+    highMask = vector::ExtractStridedSliceOp::create(b, loc, even, lanes, lanes, 1);
+  }
+  Value low = loadMasked(operand.memref, operand.getIndices(*this, domain), lowMask);
+  Value high = loadMasked(operand.memref, operand.getIndices(*this, middle), highMask);
+  return vector::ShuffleOp::create(b, loc, low, high,
+                                   llvm::map_to_vector(llvm::seq<int64_t>(lanes), [](int64_t i) { return 2 * i; }));
+}
+
 Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
   auto type = VectorType::get({lanes}, getElementTypeOrSelf(operand.memref.getType()));
   Value result = zero(type);
@@ -229,6 +250,22 @@ Values Operand::getIndices(VectorBuilder &vb, ArrayRef<Value> domain) const {
     indices.push_back(position ? position : vb.index(0));
   }
   return indices;
+}
+
+std::optional<int64_t> Operand::getStrideAlong(unsigned position) const {
+  if (map.getNumResults() == 0)
+    return std::nullopt;
+  SmallVector<AffineExpr> exprs(map.getResults());
+  AffineExpr dim = getAffineDimExpr(position, map.getContext()), last = exprs.pop_back_val();
+  if (llvm::any_of(exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(position); }))
+    return std::nullopt;
+  exprs.push_back(dim);
+  Operand along = {memref, AffineMap::get(map.getNumDims(), 0, exprs, map.getContext())};
+  for (int64_t stride : {1, 2})
+    if (!simplifyAffineExpr(last - dim * stride, map.getNumDims(), 0).isFunctionOfDim(position) &&
+        along.isInnermost(position))
+      return stride;
+  return std::nullopt;
 }
 
 bool Operand::isInnermost(unsigned position) const {

@@ -68,7 +68,11 @@ public:
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
   /// Loads the lanes of `mask`, others 0; all lanes if it is null.
   mlir::Value loadMasked(mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
-  /// A vector along dimension `position` of the domain, with any stride of the operand.
+  /// A vector along dimension `position` of the domain: one load or two where neighbours are near (with 0 in lanes
+  /// outside of `mask`), else element by element (with anything there).
+  mlir::Value loadAlong(const Operand &operand, unsigned position, llvm::ArrayRef<mlir::Value> domain,
+                        mlir::Value mask);
+  /// The same element by element, with any stride of the operand.
   mlir::Value loadStrided(const Operand &operand, unsigned position, llvm::ArrayRef<mlir::Value> domain,
                           mlir::Value mask);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
@@ -156,6 +160,9 @@ struct Operand {
   int64_t getSize(int64_t dim) const { return mlir::cast<mlir::MemRefType>(memref.getType()).getDimSize(dim); }
   /// True where domain dimension `position` is the last dimension of the memref and has stride 1.
   bool isInnermost(unsigned position) const;
+  /// Elements of memory between neighbours in a domain dimension that, times 1 or 2, is a summand of the last index and
+  /// occurs in no other; nothing for any other dimension.
+  std::optional<int64_t> getStrideAlong(unsigned position) const;
 };
 
 /// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth). `combine`, if
