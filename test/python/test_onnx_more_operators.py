@@ -1,4 +1,4 @@
-"""attn.from_onnx on scans, tiles, selections, rotations, einsums, convolutions and normalisations."""
+"""attn.from_onnx on scans, tiles, selections, rotations, einsums and normalisations."""
 
 import numpy as np
 import onnx
@@ -144,33 +144,6 @@ def test_einsum_refused(equation, shapes, message):
     names = [g.draw(f"x{i}", *shape) for i, shape in enumerate(shapes)]
     with pytest.raises(attn.CompileError, match=message):
         attn.from_onnx(g.finish(g.Einsum(*names, equation=equation)))
-
-
-@pytest.mark.parametrize("groups", [1, 2, 6])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize(
-    "options", [{}, {"strides": [2], "pads": [2, 1], "dilations": [2]}, {"auto_pad": "SAME_LOWER"}]
-)
-def test_grouped_convolution(groups, bias, options):
-    g = Graph()
-    x = g.draw("x", 2, 6, 13, symbols=["batch", 6, "length"])
-    operands = [x, g.weight(12, 6 // groups, 3)] + ([g.weight(12)] if bias else [])
-    y = fold(g, g.Conv(*operands, group=groups, kernel_shape=[3], **options), 2)
-    follow(g, g.finish(y), (1, 6, 8), (3, 6, 29), tolerance=2e-4)
-
-
-def test_depthwise_convolution_of_two_dimensions():
-    g = Graph()
-    x = g.draw("x", 2, 6, 11, 7)
-    model = g.finish(g.Conv(x, g.weight(6, 1, 3, 2), group=6, strides=[2, 1], pads=[1, 0, 2, 1]))
-    check(g, model, attn.from_onnx(model))
-
-
-def test_convolution_refused():
-    g = Graph()
-    x = g.draw("x", 2, 6, 13)
-    with pytest.raises(attn.CompileError, match="expected 8 channels of the input in 4 groups"):
-        attn.from_onnx(g.finish(g.Conv(x, g.weight(12, 2, 3), group=4)))
 
 
 # Rotary embeddings by the formula, in f64.

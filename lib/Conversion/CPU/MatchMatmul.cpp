@@ -135,6 +135,8 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
                           (!ShapedType::isDynamic(sizes[*m.row]) && sizes[dim] >= sizes[*m.row])))
       m.row = dim;
   }
+  if (m.isGathered && !m.row) // a panel pays for rows; a sum over neighbours is one of elements
+    return failure();
   if (m.row)
     llvm::erase(m.batch, *m.row);
   return m;

@@ -71,7 +71,51 @@ func.func @keys(%keep: memref<128xi1>, %across: memref<128x64xf64>, %table: memr
   return
 }
 
-// Left alone: products of matrices, two reduced dimensions, results that lie across, and bodies with loops in them.
+// A sum over neighbours, as a convolution of channels has: 37 columns are four vectors that are summed at once, and a
+// block of one whose lanes are masked. Sums are loaded and stored once; neighbours are one load.
+// CHECK-LABEL: func @neighbours(
+//       CHECK:   scf.for %[[C:.*]] = %c0 to %c6
+//       CHECK:     %[[SUMS:.*]]:4 = scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK-COUNT-4:       vector.load %arg0[%[[C]], %{{.*}}] : memref<6x39xf32>, vector<8xf32>
+//   CHECK-NOT:       vector.store
+//       CHECK:     vector.store %[[SUMS]]#0, %arg2
+//       CHECK:     scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args({{.*}}) -> (vector<8xf32>)
+//       CHECK:       vector.maskedload %arg0
+//       CHECK:     vector.maskedstore %arg2
+func.func @neighbours(%x: memref<6x39xf32>, %w: memref<6x3xf32>, %y: memref<6x37xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(c, k, i) -> (c, i + k)>, affine_map<(c, k, i) -> (c, k)>, affine_map<(c, k, i) -> (c, i)>],
+      iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%x, %w : memref<6x39xf32>, memref<6x3xf32>) outs(%y : memref<6x37xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %old, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+
+// Every second element is two loads and a shuffle; every third is one by one.
+// CHECK-LABEL: func @every_second(
+//       CHECK:   %[[LOW:.*]] = vector.load %arg0
+//       CHECK:   %[[HIGH:.*]] = vector.maskedload %arg0
+//       CHECK:   vector.shuffle %[[LOW]], %[[HIGH]] [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK-COUNT-8: memref.load %arg1
+func.func @every_second(%x: memref<15xf32>, %z: memref<24xf32>, %y: memref<8xf32>, %u: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i * 2)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : memref<15xf32>) outs(%y : memref<8xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i * 3)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%z : memref<24xf32>) outs(%u : memref<8xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
+
+// Left alone: products of matrices, sums of all elements, results that lie across, and bodies with loops in them.
 // CHECK-LABEL: func @others(
 //       CHECK:   linalg.matmul
 //       CHECK:   linalg.reduce

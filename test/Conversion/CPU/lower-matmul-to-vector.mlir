@@ -203,3 +203,26 @@ func.func @panel(%a: memref<128x256xf32>, %b: memref<256x16xf32, strided<[16, 1]
       outs(%c : memref<128x16xf32>)
   return
 }
+
+// B is gathered from an image, as im2col: row k of the panel is channel k / 3, moved by k mod 3.
+// CHECK-LABEL: func @gathered(
+//       CHECK:   %[[PANEL:.*]] = memref.alloca() {{.*}} : memref<12x16xf32>
+//       CHECK:   scf.for %[[K:.*]] = %c0 to %c12 step %c1 {
+//   CHECK-DAG:     affine.apply {{.*}}(%{{.*}}, %[[K]])
+//       CHECK:     vector.load %arg1[%{{.*}}, %{{.*}}] : memref<4x34xf32>, vector<8xf32>
+//       CHECK:     vector.store %{{.*}}, %[[PANEL]][%[[K]], %c0]
+//       CHECK:   scf.for %{{.*}} = %c0 to %c12 step %c1 iter_args({{.*}}) -> ({{((vector<8xf32>,? ?){12})}})
+//       CHECK:     vector.load %[[PANEL]]
+func.func @gathered(%w: memref<24x12xf32>, %x: memref<4x34xf32>, %y: memref<24x32xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(o, i, k) -> (o, k)>, affine_map<(o, i, k) -> (k floordiv 3, i + k mod 3)>,
+                       affine_map<(o, i, k) -> (o, i)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%w, %x : memref<24x12xf32>, memref<4x34xf32>) outs(%y : memref<24x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %old, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}
