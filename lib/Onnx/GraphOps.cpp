@@ -107,8 +107,8 @@ static const llvm::StringMap<RuleRow> &getRules() {
     llvm::StringMap<RuleRow> table;
     for (llvm::ArrayRef<RuleRow> family :
          {getElementwiseRules(), getMovementRules(), getIndexingRules(), getProductRules(), getConvolutionRules(),
-          getEinsumRules(), getRepeatRules(), getSelectionRules(), getRotaryRules(), getReductionRules(),
-          getNormalisationRules(), getAttentionRules()})
+          getEinsumRules(), getPoolRules(), getRepeatRules(), getSelectionRules(), getRotaryRules(),
+          getReductionRules(), getNormalisationRules(), getAttentionRules()})
       for (const RuleRow &row : family)
         table.try_emplace(row.op, row);
     return table;

@@ -81,6 +81,31 @@ static Expected<Values> buildBinary(NodeView &view) {
   }));
 }
 
+/// The remainder: of integers in the sign of the divisor, or with fmod = 1, and of floats always, of the dividend.
+static Expected<Values> buildMod(NodeView &view) {
+  Expected<Sizes> sizes = checkAlike(view, 0);
+  if (!sizes)
+    return sizes.takeError();
+  DataType type = view.get(0).element;
+  bool isOfDividend = view.getInteger("fmod", 0) != 0;
+  if (type == DataType::Bool || isFloat(type) != isOfDividend)
+    return view.fail("expected integers with fmod = 0 or floats with fmod = 1, found " +
+                     getDataTypeName(int64_t(type)));
+  GraphBuilder &b = view.b;
+  if (isFloat(type))
+    return one(
+        b.addComputed(type, *sizes, getOperands(view), [&](Args x) { return b.make<arith::RemFOp>(x[0], x[1]); }));
+  if (!view.getNumbers(1) || llvm::is_contained(*view.getNumbers(1), 0))
+    return view.fail("expected a constant divisor of integers that is not 0, found another");
+  return one(b.addElementwise(type, *sizes, getOperands(view), [&](Args x) {
+    mlir::Value rest = b.make<arith::RemSIOp>(x[0], x[1]), zero = b.zero(x[0].getType());
+    auto isNegative = [&](mlir::Value value) { return b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, value, zero); };
+    mlir::Value differs = b.make<arith::XOrIOp>(isNegative(rest), isNegative(x[1]));
+    mlir::Value isOther = b.make<arith::AndIOp>(differs, b.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero));
+    return b.make<arith::SelectOp>(isOther, b.make<arith::AddIOp>(rest, x[1]), rest);
+  }));
+}
+
 static Expected<Values> buildPow(NodeView &view) {
   Expected<Sizes> sizes = checkAlike(view, 2);
   if (!sizes)
@@ -232,6 +257,18 @@ static Expected<Values> buildUnary(NodeView &view) {
   return one(view.b.addComputed(value.element, value.sizes, {&value}, [&](Args x) { return addFunction(view, x[0]); }));
 }
 
+/// -1, 0, 1, or NaN.
+static mlir::Value addSign(GraphBuilder &b, mlir::Value x) {
+  mlir::Type type = x.getType();
+  if (mlir::isa<mlir::IntegerType>(type))
+    return b.make<arith::MaxSIOp>(b.make<arith::MinSIOp>(x, b.integer(1, type)), b.integer(-1, type));
+  auto choose = [&](arith::CmpFPredicate predicate, double number, mlir::Value other) {
+    mlir::Value holds = b.make<arith::CmpFOp>(predicate, x, b.real(0.0, type));
+    return b.make<arith::SelectOp>(holds, b.real(number, type), other);
+  };
+  return choose(arith::CmpFPredicate::OGT, 1.0, choose(arith::CmpFPredicate::OLT, -1.0, x));
+}
+
 static Expected<Values> buildSign(NodeView &view) {
   const Value &value = view.get(0);
   if (value.element == DataType::Bool)
@@ -239,6 +276,8 @@ static Expected<Values> buildSign(NodeView &view) {
   GraphBuilder &b = view.b;
   bool isAbs = view.getOp() == "Abs";
   return one(b.addElementwise(value.element, value.sizes, {&value}, [&](Args x) {
+    if (view.getOp() == "Sign")
+      return addSign(b, x[0]);
     if (isFloat(value.element))
       return isAbs ? b.make<math::AbsFOp>(x[0]) : b.make<arith::NegFOp>(x[0]);
     mlir::Value negative = b.make<arith::SubIOp>(b.zero(x[0].getType()), x[0]);
@@ -302,6 +341,7 @@ llvm::ArrayRef<RuleRow> attn::onnx::getElementwiseRules() {
       {"Log", buildUnary, 1, 1},
       {"Max", buildBinary, 1, SIZE_MAX},
       {"Min", buildBinary, 1, SIZE_MAX},
+      {"Mod", buildMod, 2, 2},
       {"Mul", buildBinary, 2, 2},
       {"Neg", buildSign, 1, 1},
       {"Not", buildTest, 1, 1},
@@ -310,6 +350,7 @@ llvm::ArrayRef<RuleRow> attn::onnx::getElementwiseRules() {
       {"Reciprocal", buildUnary, 1, 1},
       {"Relu", buildUnary, 1, 1},
       {"Sigmoid", buildUnary, 1, 1},
+      {"Sign", buildSign, 1, 1},
       {"Sin", buildUnary, 1, 1},
       {"Sqrt", buildUnary, 1, 1},
       {"Sub", buildBinary, 2, 2},

@@ -154,6 +154,27 @@ static Size placeIndex(GraphBuilder &b, const Size &index, const Size &size) {
   return index;
 }
 
+/// Elements of `value` backwards along some dimensions, of fixed sizes.
+static Value reverse(GraphBuilder &b, const Value &value, llvm::ArrayRef<size_t> dims) {
+  Exprs places = b.getDims(value.getRank());
+  for (size_t dim : dims)
+    places[dim] = b.getAffineConstantExpr(*value.sizes[dim].number - 1) - b.dim(dim);
+  Operand operand = {&value, places};
+  return b.addGeneric(b.addEmpty(value.element, value.sizes), b.getDims(value.getRank()), operand, value.getRank(), {},
+                      [](Args x) { return x[0]; });
+}
+
+/// The first of the elements begin, begin + step, … with a step below 0 above end, in the order of the dimension, and
+/// how many there are. ONNX clamps begin to [0, size - 1] and end to [-1, size - 1].
+static std::pair<int64_t, int64_t> placeBackwards(int64_t begin, int64_t end, int64_t step, int64_t size) {
+  auto place = [&](int64_t index, int64_t least) {
+    return std::clamp(index < 0 ? std::max(index, -size - 1) + size : index, least, size - 1);
+  };
+  int64_t first = place(begin, 0), distance = first - place(end, -1);
+  int64_t count = size == 0 || distance <= 0 ? 0 : (distance - step - 1) / -step;
+  return {count == 0 ? 0 : first + (count - 1) * step, count};
+}
+
 static Expected<Values> buildSlice(NodeView &view) {
   const Value &value = view.get(0);
   if (!view.has(1) || !view.has(2) || !view.get(1).integers || !view.get(2).integers)
@@ -170,10 +191,21 @@ static Expected<Values> buildSlice(NodeView &view) {
     return view.fail("expected starts, ends, axes and steps of one length, found others");
   Sizes offsets(value.getRank(), fixed(0)), sizes = value.sizes;
   std::vector<int64_t> strides(value.getRank(), 1);
+  std::vector<size_t> backwards;
   for (size_t i = 0; i < begins.size(); ++i) {
     size_t dim = cantFail(view.getAxis(list[i], value.getRank()));
-    if (steps[i] < 1 || steps[i] > kMaxSize)
-      return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
+    if (steps[i] == 0 || std::abs(steps[i]) > kMaxSize)
+      return view.fail(formatv("expected steps that are not 0, found {0}", steps[i]));
+    if (steps[i] < 0) {
+      if (!begins[i].number || !ends[i].number || !value.sizes[dim].number)
+        return view.fail("expected constant starts and ends and a fixed size where a step is below 0, found others");
+      auto [first, count] = placeBackwards(*begins[i].number, *ends[i].number, steps[i], *value.sizes[dim].number);
+      strides[dim] = -steps[i];
+      offsets[dim] = fixed(first);
+      sizes[dim] = fixed(count);
+      backwards.push_back(dim);
+      continue;
+    }
     Size begin = placeIndex(view.b, begins[i], value.sizes[dim]);
     // A slice of a dimension of size 1, such as ALiBi's table from max(1 - length, 0) on, is all of it: a broadcast
     // repeats it.
@@ -190,7 +222,8 @@ static Expected<Values> buildSlice(NodeView &view) {
     offsets[dim] = begin;
     sizes[dim] = count;
   }
-  return one(view.b.slice(value, offsets, sizes, strides));
+  Value part = view.b.slice(value, offsets, sizes, strides);
+  return one(backwards.empty() ? part : reverse(view.b, part, backwards));
 }
 
 static Expected<Values> buildSplit(NodeView &view) {

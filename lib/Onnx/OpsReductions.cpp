@@ -87,19 +87,22 @@ static Expected<Values> buildReduce(NodeView &view) {
   bool isOfAll = !*list || (*list)->empty();
   if (isOfAll && view.getInteger("noop_with_empty_axes", 0) != 0)
     return view.fail("expected axes, found none");
-  Expected<std::vector<size_t>> axes = view.getAxes(isOfAll ? countUp(value.getRank()) : **list, value.getRank());
+  std::vector<int64_t> reduced = isOfAll ? countUp(value.getRank()) : **list;
+  StringRef op = view.getOp();
+  if (op.starts_with("Global")) // over all but batch and channels
+    reduced.erase(reduced.begin(), reduced.begin() + std::min<size_t>(2, reduced.size()));
+  Expected<std::vector<size_t>> axes = view.getAxes(reduced, value.getRank());
   if (!axes)
     return axes.takeError();
   GraphBuilder &b = view.b;
-  StringRef op = view.getOp();
   Value result;
-  if (op == "ReduceMax" || op == "ReduceMin")
-    result = addExtreme(b, value, *axes, op == "ReduceMax");
+  if (op == "ReduceMax" || op == "ReduceMin" || op == "GlobalMaxPool")
+    result = addExtreme(b, value, *axes, op != "ReduceMin");
   else if (op == "ReduceSumSquare" || op == "ReduceL2")
     result = addSum(b, value, *axes, [&](mlir::Value x) { return b.make<arith::MulFOp>(x, x); });
   else
     result = addSum(b, value, *axes);
-  if (op == "ReduceMean")
+  if (op == "ReduceMean" || op == "GlobalAveragePool")
     result = addMean(b, result, value, *axes);
   if (op == "ReduceL2")
     result =
@@ -213,6 +216,8 @@ static Expected<Values> buildNormalization(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getReductionRules() {
   static constexpr RuleRow rows[] = {
+      {"GlobalAveragePool", buildReduce, 1, 1},
+      {"GlobalMaxPool", buildReduce, 1, 1},
       {"LayerNormalization", buildNormalization, 2, 3},
       {"LogSoftmax", buildLogSoftmax, 1, 1},
       {"RMSNormalization", buildNormalization, 2, 2},

@@ -113,3 +113,35 @@ def test_convolution_refused():
     x = g.draw("x", 2, 6, 13)
     with pytest.raises(attn.CompileError, match="expected 8 channels of the input in 4 groups"):
         attn.from_onnx(g.finish(g.Conv(x, g.weight(12, 2, 3), group=4)))
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((2, 3, 70), {"kernel_shape": [3]}),
+        ((1, 5, 17, 41), {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}),
+        ((1, 5, 17, 41), {"kernel_shape": [2, 5], "strides": [1, 3], "auto_pad": "SAME_UPPER"}),
+        ((1, 2, 5, 6, 19), {"kernel_shape": [2, 2, 3], "strides": [1, 2, 1]}),
+    ],
+)
+def test_pools(op, shape, options):
+    g = Graph()
+    x = g.draw("x", *shape)
+    model = g.finish(getattr(g, op)(x, **options))
+    check(g, model, attn.from_onnx(model))
+
+
+def test_mean_with_pads():
+    g = Graph()
+    x = g.draw("x", 1, 3, 9, 21)
+    options = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1}
+    model = g.finish(g.AveragePool(x, **options))
+    check(g, model, attn.from_onnx(model))
+
+
+def test_pool_of_open_sizes():
+    g = Graph()
+    x = g.draw("x", 2, 3, 12, 21, symbols=["batch", 3, "height", "width"])
+    y = fold(g, g.MaxPool(x, kernel_shape=[2, 3], strides=[2, 1]), 3)
+    follow(g, g.finish(fold(g, y, 2)), (1, 3, 8, 33), (3, 3, 2, 3))

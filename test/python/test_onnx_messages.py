@@ -110,7 +110,10 @@ CASES = {
     "expected starts, ends, axes and steps of one length, found others": lambda g: g.Slice(
         x(g, 4), c(g, 0), c(g, 2, 3)
     ),
-    "expected steps >= 1, found -1": lambda g: g.Slice(x(g, 4), c(g, 3), c(g, 0), c(g, 0), c(g, -1)),
+    "expected steps that are not 0, found 0": lambda g: g.Slice(x(g, 4), c(g, 3), c(g, 0), c(g, 0), c(g, 0)),
+    "expected constant starts and ends and a fixed size where a step is below 0, found others": lambda g: g.Slice(
+        g.draw("x", 4, symbols=["n"]), c(g, 3), c(g, 0), c(g, 0), c(g, -1)
+    ),
     "expected a fixed size of the dimension that is split, found a symbol": lambda g: g.Split(
         x(g, 4, symbols=["n"]), c(g, 2, 2), outputs=2
     )[0],
@@ -149,6 +152,18 @@ CASES = {
     "expected each label once in a term of the equation, found 'ii'": lambda g: g.Einsum(x(g, 2, 2), equation="ii->i"),
     "expected 1 terms in the equation, found 2": lambda g: g.Einsum(x(g, 2), equation="i,j->ij"),
     "expected labels of the result that an operand has, found 'i->j'": lambda g: g.Einsum(x(g, 2), equation="i->j"),
+    # Pools.
+    "expected an input of floats (batch, channels, sizes), found another": lambda g: g.MaxPool(
+        x(g, 3, 8), kernel_shape=[2]
+    ),
+    "expected kernel_shape with a size for each dimension after the channels, found another": lambda g: g.MaxPool(
+        x(g, 1, 3, 8), kernel_shape=[2, 2]
+    ),
+    "expected ceil_mode = 0 and no output of indices, found others": lambda g: g.MaxPool(
+        x(g, 1, 3, 8), kernel_shape=[2], ceil_mode=1
+    ),
+    # Remainders.
+    "expected integers with fmod = 0 or floats with fmod = 1, found FLOAT": lambda g: g.Mod(x(g, 3), x(g, 3)),
     # Convolutions.
     "expected auto_pad of NOTSET, VALID, SAME_UPPER or SAME_LOWER, found ODD": lambda g: g.Conv(
         x(g, 1, 3, 8), x(g, 4, 3, 3), auto_pad="ODD"
