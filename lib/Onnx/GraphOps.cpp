@@ -107,7 +107,7 @@ static const llvm::StringMap<RuleRow> &getRules() {
     llvm::StringMap<RuleRow> table;
     for (llvm::ArrayRef<RuleRow> family :
          {getElementwiseRules(), getMovementRules(), getIndexingRules(), getProductRules(), getConvolutionRules(),
-          getEinsumRules(), getPoolRules(), getRepeatRules(), getSelectionRules(), getRotaryRules(),
+          getEinsumRules(), getPoolRules(), getRepeatRules(), getSelectionRules(), getResizeRules(), getRotaryRules(),
           getReductionRules(), getNormalisationRules(), getAttentionRules()})
       for (const RuleRow &row : family)
         table.try_emplace(row.op, row);

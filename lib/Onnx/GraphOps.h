@@ -82,6 +82,7 @@ llvm::ArrayRef<RuleRow> getIndexingRules();      ///< OpsIndexing.cpp: elements 
 llvm::ArrayRef<RuleRow> getProductRules();       ///< OpsProducts.cpp
 llvm::ArrayRef<RuleRow> getConvolutionRules();   ///< OpsConvolution.cpp
 llvm::ArrayRef<RuleRow> getPoolRules();          ///< OpsPools.cpp
+llvm::ArrayRef<RuleRow> getResizeRules();        ///< OpsResize.cpp
 llvm::ArrayRef<RuleRow> getEinsumRules();        ///< OpsEinsum.cpp
 llvm::ArrayRef<RuleRow> getRepeatRules();        ///< OpsRepeats.cpp: running sums, tiles
 llvm::ArrayRef<RuleRow> getSelectionRules();     ///< OpsSelection.cpp

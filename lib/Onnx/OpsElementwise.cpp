@@ -81,28 +81,30 @@ static Expected<Values> buildBinary(NodeView &view) {
   }));
 }
 
-/// The remainder: of integers in the sign of the divisor, or with fmod = 1, and of floats always, of the dividend.
+/// The remainder, in the sign of the divisor, or of the dividend with fmod = 1.
 static Expected<Values> buildMod(NodeView &view) {
   Expected<Sizes> sizes = checkAlike(view, 0);
   if (!sizes)
     return sizes.takeError();
   DataType type = view.get(0).element;
-  bool isOfDividend = view.getInteger("fmod", 0) != 0;
-  if (type == DataType::Bool || isFloat(type) != isOfDividend)
-    return view.fail("expected integers with fmod = 0 or floats with fmod = 1, found " +
-                     getDataTypeName(int64_t(type)));
-  GraphBuilder &b = view.b;
-  if (isFloat(type))
-    return one(
-        b.addComputed(type, *sizes, getOperands(view), [&](Args x) { return b.make<arith::RemFOp>(x[0], x[1]); }));
-  if (!view.getNumbers(1) || llvm::is_contained(*view.getNumbers(1), 0))
+  if (type == DataType::Bool)
+    return view.fail("expected inputs of numbers, found BOOL");
+  if (!isFloat(type) && (!view.getNumbers(1) || llvm::is_contained(*view.getNumbers(1), 0)))
     return view.fail("expected a constant divisor of integers that is not 0, found another");
-  return one(b.addElementwise(type, *sizes, getOperands(view), [&](Args x) {
-    mlir::Value rest = b.make<arith::RemSIOp>(x[0], x[1]), zero = b.zero(x[0].getType());
-    auto isNegative = [&](mlir::Value value) { return b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, value, zero); };
+  GraphBuilder &b = view.b;
+  return one(b.addComputed(type, *sizes, getOperands(view), [&](Args x) {
+    mlir::Value rest = b.either<arith::RemFOp, arith::RemSIOp>(x[0], x[1]), zero = b.zero(x[0].getType());
+    if (view.getInteger("fmod", 0) != 0)
+      return rest;
+    auto isNegative = [&](mlir::Value value) {
+      return isFloat(type) ? b.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, value, zero)
+                           : b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, value, zero);
+    };
+    mlir::Value isNonzero = isFloat(type) ? b.make<arith::CmpFOp>(arith::CmpFPredicate::ONE, rest, zero)
+                                          : b.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero);
     mlir::Value differs = b.make<arith::XOrIOp>(isNegative(rest), isNegative(x[1]));
-    mlir::Value isOther = b.make<arith::AndIOp>(differs, b.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero));
-    return b.make<arith::SelectOp>(isOther, b.make<arith::AddIOp>(rest, x[1]), rest);
+    mlir::Value sum = b.either<arith::AddFOp, arith::AddIOp>(rest, x[1]);
+    return b.make<arith::SelectOp>(b.make<arith::AndIOp>(differs, isNonzero), sum, rest);
   }));
 }
 

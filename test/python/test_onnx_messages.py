@@ -162,8 +162,22 @@ CASES = {
     "expected ceil_mode = 0 and no output of indices, found others": lambda g: g.MaxPool(
         x(g, 1, 3, 8), kernel_shape=[2], ceil_mode=1
     ),
-    # Remainders.
-    "expected integers with fmod = 0 or floats with fmod = 1, found FLOAT": lambda g: g.Mod(x(g, 3), x(g, 3)),
+    # Resize.
+    "expected a coordinate_transformation_mode other than tf_crop_and_resize": lambda g: g.Resize(
+        x(g, 4), "", "", c(g, 8), coordinate_transformation_mode="tf_crop_and_resize"
+    ),
+    "expected mode nearest, linear or cubic, found area": lambda g: g.Resize(x(g, 4), "", "", c(g, 8), mode="area"),
+    "expected antialias = 0 and keep_aspect_ratio_policy stretch": lambda g: g.Resize(
+        x(g, 4), "", "", c(g, 8), mode="linear", antialias=1
+    ),
+    "expected scales or sizes, found both or neither": lambda g: g.Resize(x(g, 4)),
+    "expected a constant scale or size for each dimension, found others": lambda g: g.Resize(
+        x(g, 4), "", "", c(g, 8, 8)
+    ),
+    "expected a fixed size above 0 of dimension 0, which changes, found another": lambda g: g.Resize(
+        g.draw("x", 4, symbols=["n"]), "", "", c(g, 8)
+    ),
+    "expected a size above 0, found 0 of dimension 0": lambda g: g.Resize(x(g, 4), "", "", c(g, 0)),
     # Convolutions.
     "expected auto_pad of NOTSET, VALID, SAME_UPPER or SAME_LOWER, found ODD": lambda g: g.Conv(
         x(g, 1, 3, 8), x(g, 4, 3, 3), auto_pad="ODD"
