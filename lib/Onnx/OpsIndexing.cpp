@@ -131,6 +131,45 @@ static Expected<Values> buildGatherND(NodeView &view) {
   }));
 }
 
+/// X with X(indices(i, 0), indices(i, 1), …, b…) = updates(i, b…), for each i in turn.
+static Expected<Values> buildScatterND(NodeView &view) {
+  const Value &source = view.get(0), &indices = view.get(1), &updates = view.get(2);
+  if (Error error = checkIndices(view, source, indices))
+    return std::move(error);
+  size_t depth = indices.getRank() == 0 ? 0 : indices.sizes.back().number.value_or(0), lists = indices.getRank() - 1;
+  if (view.getString("reduction", "none") != "none" || depth < 1 || depth > source.getRank())
+    return view.fail("expected reduction = none and positions in 1 or more dimensions of the input, found others");
+  if (updates.element != source.element || updates.getRank() != lists + source.getRank() - depth)
+    return view.fail(formatv("expected updates of rank {0} in the type of the input, found others",
+                             lists + source.getRank() - depth));
+  GraphBuilder &b = view.b;
+  Size count = b.multiply(Sizes(indices.sizes.begin(), indices.sizes.end() - 1));
+  Sizes parts = {count}, part(depth, fixed(1)), offsets(source.getRank(), fixed(0));
+  part.insert(part.end(), source.sizes.begin() + depth, source.sizes.end());
+  parts.insert(parts.end(), source.sizes.begin() + depth, source.sizes.end());
+  mlir::Value list = b.get(b.reshape(indices, {count, fixed(depth)}));
+  const Value rows = {updates.element, parts, b.get(b.reshape(updates, parts))};
+  auto loop = mlir::scf::ForOp::create(b, b.index(0), b.index(count), b.index(1), b.get(source));
+  {
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    mlir::Value i = loop.getInductionVar();
+    for (size_t k = 0; k < depth; ++k) {
+      mlir::Value index = b.make<tensor::ExtractOp>(list, mlir::ValueRange{i, b.index(k)});
+      offsets[k] = {std::nullopt, addPosition(b, index, b.index(source.sizes[k]))};
+    }
+    Sizes first(parts.size(), fixed(0)), single = parts;
+    first[0] = {std::nullopt, i};
+    single[0] = fixed(1);
+    Value row = b.reshape(b.slice(rows, first, single), part);
+    const Value written = {source.element, source.sizes, loop.getRegionIterArg(0)};
+    mlir::scf::YieldOp::create(b, b.insert(row, written, offsets).ir);
+  }
+  // The sizes of a loop's result are not derived from the loop.
+  const Value all = {source.element, source.sizes, loop.getResult(0)};
+  return one(b.addElementwise(source.element, source.sizes, {&all}, [](Args x) { return x[0]; }));
+}
+
 /// Zeros above the diagonal k, or, with upper = 1, below it.
 static Expected<Values> buildTrilu(NodeView &view) {
   const Value &value = view.get(0);
@@ -177,9 +216,8 @@ static Expected<Values> buildRange(NodeView &view) {
 
 llvm::ArrayRef<RuleRow> attn::onnx::getIndexingRules() {
   static constexpr RuleRow rows[] = {
-      {"Gather", buildGather, 2, 2},     {"GatherElements", buildGatherElements, 2, 2},
-      {"GatherND", buildGatherND, 2, 2}, {"Range", buildRange, 3, 3},
-      {"Trilu", buildTrilu, 1, 2},
+      {"Gather", buildGather, 2, 2}, {"GatherElements", buildGatherElements, 2, 2}, {"GatherND", buildGatherND, 2, 2},
+      {"Range", buildRange, 3, 3},   {"ScatterND", buildScatterND, 3, 3},           {"Trilu", buildTrilu, 1, 2},
   };
   return rows;
 }

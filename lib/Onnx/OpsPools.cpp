@@ -34,6 +34,10 @@ static Value reduceWindows(GraphBuilder &b, const Value &image, llvm::ArrayRef<S
                       [&](Args x) { return join(x[2], b.cast(x[0], x[2].getType())); });
 }
 
+static bool hasPads(llvm::ArrayRef<Spatial> spatial) {
+  return llvm::any_of(spatial, [](const Spatial &dim) { return dim.before + dim.after > 0; });
+}
+
 /// The largest element of each window; its mean, of all elements or of those that are no pads.
 static Expected<Values> buildPool(NodeView &view) {
   const Value &image = view.get(0);
@@ -42,8 +46,8 @@ static Expected<Values> buildPool(NodeView &view) {
   std::optional<std::vector<int64_t>> kernel = view.getIntegers("kernel_shape");
   if (!kernel || kernel->size() + 2 != image.getRank())
     return view.fail("expected kernel_shape with a size for each dimension after the channels, found another");
-  if (view.getInteger("ceil_mode", 0) != 0 || view.asks(1))
-    return view.fail("expected ceil_mode = 0 and no output of indices, found others");
+  if (view.asks(1))
+    return view.fail("expected no output of indices, found one");
   Sizes extents;
   for (int64_t size : *kernel)
     extents.push_back(fixed(size));
@@ -52,6 +56,18 @@ static Expected<Values> buildPool(NodeView &view) {
     return spatial.takeError();
   GraphBuilder &b = view.b;
   mlir::Type type = b.getElementType(getComputeType(image.element));
+  bool includesPads = view.getInteger("count_include_pad", 0) != 0 || !hasPads(*spatial);
+  if (view.getInteger("ceil_mode", 0) != 0) {
+    if (view.getOp() == "AveragePool" && includesPads && hasPads(*spatial))
+      return view.fail("expected count_include_pad = 0 beside ceil_mode = 1, found 1");
+    includesPads = false;
+    for (Spatial &dim : *spatial) { // one more result where elements are left: its window begins before they end
+      if (dim.after + dim.stride > dim.getReach())
+        return view.fail(
+            "expected strides and pads at the end of one window together beside ceil_mode = 1, found more");
+      dim.after += dim.stride - 1;
+    }
+  }
   if (view.getOp() == "MaxPool") {
     Value padded = addPads(b, image, *spatial, b.infinity(b.getElementType(image.element), /*isNegative=*/true));
     Value largest = reduceWindows(b, padded, *spatial, b.infinity(type, /*isNegative=*/true),
@@ -64,8 +80,7 @@ static Expected<Values> buildPool(NodeView &view) {
                          [&](mlir::Value so, mlir::Value x) { return b.make<arith::AddFOp>(so, x); });
   };
   Value sums = sum(image), counts;
-  bool hasPads = llvm::any_of(*spatial, [](const Spatial &dim) { return dim.before + dim.after > 0; });
-  if (hasPads && view.getInteger("count_include_pad", 0) == 0) {
+  if (!includesPads) {
     Sizes plane = image.sizes;
     plane[0] = plane[1] = fixed(1);
     counts = sum(b.addFilled(image.element, plane, b.real(1.0, b.getElementType(image.element))));

@@ -39,7 +39,7 @@ Value attn::onnx::addSum(GraphBuilder &b, const Value &value, llvm::ArrayRef<siz
                          llvm::function_ref<mlir::Value(mlir::Value)> map) {
   return addReduction(
       b, value, axes, b.zero(b.getElementType(getComputeType(value.element))),
-      [&](mlir::Value sum, mlir::Value x) { return b.make<arith::AddFOp>(sum, x); }, map);
+      [&](mlir::Value sum, mlir::Value x) { return b.either<arith::AddFOp, arith::AddIOp>(sum, x); }, map);
 }
 
 /// The search for the largest (smallest) element starts with the least (greatest) value of its type.
@@ -79,7 +79,8 @@ static Value addMean(GraphBuilder &b, const Value &sum, const Value &of, llvm::A
 
 static Expected<Values> buildReduce(NodeView &view) {
   const Value &value = view.get(0);
-  if (!isFloat(value.element))
+  bool takesIntegers = llvm::is_contained({"ReduceMax", "ReduceMin", "ReduceSum"}, view.getOp());
+  if (!isFloat(value.element) && (!takesIntegers || value.element == DataType::Bool))
     return view.fail("expected an input of floats, found " + getDataTypeName(int64_t(value.element)));
   Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
   if (!list)

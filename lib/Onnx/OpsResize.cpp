@@ -153,25 +153,22 @@ static Expected<Values> buildResize(NodeView &view) {
     return std::move(error);
   GraphBuilder &b = view.b;
   Value value = view.get(0);
-  std::optional<std::vector<int64_t>> list = view.getIntegers("axes"), sizes;
-  std::optional<std::vector<double>> scales;
-  if (view.has(3))
-    sizes = view.getNumbers(3);
-  else
-    scales = getReals(b, view.get(2));
+  std::optional<std::vector<int64_t>> list = view.getIntegers("axes");
   Expected<std::vector<size_t>> axes = view.getAxes(list.value_or(countUp(value.getRank())), value.getRank());
   if (!axes)
     return axes.takeError();
+  std::optional<Sizes> sizes = view.has(3) ? view.get(3).integers : std::nullopt;
+  std::optional<std::vector<double>> scales = view.has(3) ? std::nullopt : getReals(b, view.get(2));
   if ((!sizes && !scales) || (sizes ? sizes->size() : scales->size()) != axes->size())
     return view.fail("expected a constant scale or size for each dimension, found others");
   for (size_t i = 0; i < axes->size(); ++i) {
     size_t axis = list ? cantFail(view.getAxis((*list)[i], value.getRank())) : i;
-    if (scales ? (*scales)[i] == 1.0 : value.sizes[axis].number == (*sizes)[i])
+    if (scales ? (*scales)[i] == 1.0 : isSame(value.sizes[axis], (*sizes)[i]))
       continue;
-    if (!value.sizes[axis].number || *value.sizes[axis].number == 0)
-      return view.fail(formatv("expected a fixed size above 0 of dimension {0}, which changes, found another", axis));
+    if (!value.sizes[axis].number || *value.sizes[axis].number == 0 || (sizes && !(*sizes)[i].number))
+      return view.fail(formatv("expected fixed sizes above 0 of dimension {0}, which changes, found another", axis));
     Line line{*value.sizes[axis].number};
-    line.after = sizes ? (*sizes)[i] : int64_t(std::floor(double(line.before) * (*scales)[i]));
+    line.after = sizes ? *(*sizes)[i].number : int64_t(std::floor(double(line.before) * (*scales)[i]));
     line.scale = scales ? (*scales)[i] : double(line.after) / double(line.before);
     if (line.after < 1 || line.after > kMaxSize)
       return view.fail(formatv("expected a size above 0, found {0} of dimension {1}", line.after, axis));

@@ -123,6 +123,7 @@ def test_convolution_refused():
         ((1, 5, 17, 41), {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}),
         ((1, 5, 17, 41), {"kernel_shape": [2, 5], "strides": [1, 3], "auto_pad": "SAME_UPPER"}),
         ((1, 2, 5, 6, 19), {"kernel_shape": [2, 2, 3], "strides": [1, 2, 1]}),
+        ((1, 3, 10, 23), {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1}),
     ],
 )
 def test_pools(op, shape, options):

@@ -159,8 +159,19 @@ CASES = {
     "expected kernel_shape with a size for each dimension after the channels, found another": lambda g: g.MaxPool(
         x(g, 1, 3, 8), kernel_shape=[2, 2]
     ),
-    "expected ceil_mode = 0 and no output of indices, found others": lambda g: g.MaxPool(
-        x(g, 1, 3, 8), kernel_shape=[2], ceil_mode=1
+    "expected no output of indices, found one": lambda g: g.MaxPool(x(g, 1, 3, 8), kernel_shape=[2], outputs=2)[0],
+    "expected count_include_pad = 0 beside ceil_mode = 1, found 1": lambda g: g.AveragePool(
+        x(g, 1, 3, 8), kernel_shape=[2], ceil_mode=1, count_include_pad=1, pads=[1, 0]
+    ),
+    "expected strides and pads at the end of one window together beside ceil_mode = 1, found more": lambda g: g.MaxPool(
+        x(g, 1, 3, 8), kernel_shape=[2], ceil_mode=1, strides=[3]
+    ),
+    # ScatterND.
+    "expected reduction = none and positions in 1 or more dimensions of the input": lambda g: g.ScatterND(
+        x(g, 4), run(g, 2, 1), x(g, 2), reduction="add"
+    ),
+    "expected updates of rank 2 in the type of the input, found others": lambda g: g.ScatterND(
+        x(g, 4, 3), run(g, 2, 1), x(g, 2)
     ),
     # Resize.
     "expected a coordinate_transformation_mode other than tf_crop_and_resize": lambda g: g.Resize(
@@ -174,7 +185,7 @@ CASES = {
     "expected a constant scale or size for each dimension, found others": lambda g: g.Resize(
         x(g, 4), "", "", c(g, 8, 8)
     ),
-    "expected a fixed size above 0 of dimension 0, which changes, found another": lambda g: g.Resize(
+    "expected fixed sizes above 0 of dimension 0, which changes, found another": lambda g: g.Resize(
         g.draw("x", 4, symbols=["n"]), "", "", c(g, 8)
     ),
     "expected a size above 0, found 0 of dimension 0": lambda g: g.Resize(x(g, 4), "", "", c(g, 0)),
@@ -209,7 +220,7 @@ CASES = {
     ),
     "expected outputs in 2 groups, found 3": lambda g: g.Conv(x(g, 1, 4, 8), x(g, 3, 2, 3), group=2),
     # Reductions and normalisations.
-    "'ReduceMax' is not covered: expected an input of floats, found INT64": lambda g: g.ReduceMax(run(g, 300)),
+    "'ReduceMean' is not covered: expected an input of floats, found INT64": lambda g: g.ReduceMean(run(g, 300)),
     "'ReduceMax' is not covered: expected axes, found none": lambda g: g.ReduceMax(x(g, 2), noop_with_empty_axes=1),
     "'Softmax' is not covered: expected an input of floats, found INT64": lambda g: g.Softmax(run(g, 300)),
     "expected an input, scale and bias of one type of floats that broadcast to the input": lambda g: (

@@ -319,3 +319,22 @@ def test_external_data_refused(tmp_path, options, message):
     save_external(folder, **options)
     with pytest.raises(attn.CompileError, match=message):
         attn.from_onnx(folder / "model.onnx")
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_scatter(depth):
+    """Rows, parts of rows and elements that positions of the run name, one from the end; the last of two stays."""
+    g = Graph()
+    x = g.draw("x", 5, 4, 3, symbols=["length", 4, 3])
+    places = np.array([[4, 3, 2], [0, 1, 0], [-3, -2, -1], [1, 0, 1], [0, 1, 0]])[:, :depth]
+    updates = g.draw("updates", 5, *(5, 4, 3)[depth:], symbols=["count", *(5, 4, 3)[depth:]])
+    y = g.ScatterND(g.Neg(x), g.input("places", places, ["count", depth]), updates)
+    model = g.finish(g.Add(y, g.constant(np.float32(1))))
+    check(g, model, attn.from_onnx(model))
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceMin"])
+def test_reduction_of_integers(op):
+    g = Graph()
+    x = g.input("x", g.rng.integers(-100, 100, (3, 7, 5)), ["batch", "length", 5])
+    follow(g, g.finish(getattr(g, op)(x, g.constant(numbers(1, 2)), keepdims=0)), (2, 1, 5))

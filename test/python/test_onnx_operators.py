@@ -16,7 +16,7 @@ OPERATORS = (
     "abs|add|and|averagepool|clip|concat|constant|constantofshape|conv|cos|div|dropout|equal|erf|exp|expand|"
     "flatten|floor|gather|gelu|gemm|globalaveragepool|globalmaxpool|greater|identity|isnan|layer_normalization|"
     "leakyrelu|less|log|matmul|max|maxpool|min|mod|mul|neg|not|or|pad|pow|reciprocal|reduce_l2|reduce_max|"
-    "reduce_mean|reduce_min|reduce_sum|relu|reshape|resize|rms_normalization|shape|sigmoid|sign|sin|size|slice|softmax|"
+    "reduce_mean|reduce_min|reduce_sum|relu|reshape|resize|rms_normalization|scatternd|shape|sigmoid|sign|sin|size|slice|softmax|"
     "split|sqrt|squeeze|sub|sum|swish|tanh|transpose|tril|triu|unsqueeze|where|xor"
 )
 # What is refused, with a message, of operators that are covered.
