@@ -361,7 +361,7 @@ BAD = {
     "dweights": (dict(dweights=np.zeros((2, 5))), r"dweights of shape \(2, 4, 5, 7\)"),
     "keyword": (dict(is_causal=True), 'write causal="top_left"'),
     "no rule": (dict(score_mod=lambda s, b, h, i, j: np.arctan(s)), "derivative in score_mod, found numpy.arctan"),
-    "as in sdpa": (dict(softcap=0), "softcap > 0"),
+    "as in sdpa": (dict(softcap=-1), "softcap > 0"),
 }
 
 

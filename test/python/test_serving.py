@@ -152,7 +152,7 @@ def test_random_steps(kind):
 
 MISTAKES = {
     "falling": (dict(cu_seqlens_q=[0, 3, 2]), "expected cu_seqlens_q never to decrease, found"),
-    "too few rows": (dict(cu_seqlens_q=[0, 1, 2]), "expected cu_seqlens_q to go from 0 to the 4 packed rows"),
+    "too many rows": (dict(cu_seqlens_q=[0, 1, 5]), "expected cu_seqlens_q to go from 0 to the 4 packed rows"),
     "bias": (dict(bias=np.zeros((1, 1, 1, 1), np.float32)), "expected no bias beside cu_seqlens_q"),
     "lengths": (dict(q_lengths=[1, 1]), "expected no q_lengths beside cu_seqlens_q"),
 }

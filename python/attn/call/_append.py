@@ -39,7 +39,7 @@ def kv_append(
         With slots (total, Hkv, D), the tokens of all sequences one after the other.
       positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
       slots: [total] integers in place of positions and block_table: token t is row slots[t] mod page of page
-        slots[t] div page, each slot once.
+        slots[t] div page, each slot once. Tokens of slot -1, and those behind the last slot, are padding: not written.
       block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
       page_layout: "nhd" (the default) or "hnd", of a paged cache.
       target: as in `sdpa`. On a GPU positions and block table are not tested; rows whose place is not in the cache are
@@ -58,7 +58,8 @@ def kv_append(
         if _cuda.is_target(target):  # tokens of their own sequences, whose tables have one page
             page = _page_of(cache, new, layout)
             where = {"positions": slots % page, "block_table": (slots // page)[:, None]}
-            return kv_append(cache, new[:, :, None], **where, page_layout=layout, target=target)
+            rows = new[: slots.shape[0], :, None]  # the page of slot -1 is -1, which no cache has
+            return kv_append(cache, rows, **where, page_layout=layout, target=target)
         old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)
         kernel, inputs, _ = by_slots(old, rows, slots, layout, target)
         return kernel(*inputs, out=cache)
@@ -119,6 +120,10 @@ def by_slots(
     """
     page = _page_of(old, rows, page_layout)
     slots = _pages.slots(slots, rows.shape[0], old.shape[0] * page)
+    rows, is_kept = rows[: slots.size], slots != _pages.NO_SLOT
+    if not is_kept.all():  # a view where padding stands at the end
+        count = int(is_kept.sum())
+        rows, slots = (x[:count] if is_kept[:count].all() else x[is_kept] for x in (rows, slots))
     heads, columns = rows.shape[1:]
     wanted = (old.shape[0], *((page, heads) if page_layout == "nhd" else (heads, page)), columns)
     if old.shape != wanted or old.dtype != rows.dtype:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn.call import _checks, _lengths, _origins, _problem
+from attn.call import _checks, _elements, _lengths, _origins, _problem
 from attn.call._problem import Given
 from attn.kernel import _cuda, _device, _tensor
 from attn.trace import _trace
@@ -87,6 +87,9 @@ def split(
     arrays = [_tensor.as_array(name, named.pop(name)) for name in operands]
     for name in ("bias", "mask", "sink"):
         named[name] = None if named[name] is None else _tensor.as_array(name, named[name])
+    missing = next((name for name in ("k_scale", "v_scale") if named[name] is None), None)
+    if tensors is not None and missing and _elements.KEY_NAMES.get(arrays[1].dtype.name) in _elements.FP8:
+        raise TypeError(f"expected {missing} beside k and v of fp8 on a GPU, found none; write ones, one a key head")
     return arrays, options | named, tensors
 
 

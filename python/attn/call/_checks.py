@@ -20,6 +20,7 @@ Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")
 MIN_I32, MAX_I32 = -(2**31), 2**31 - 1
+UNBOUNDED = -1  # a bound of a window, or a window, in other systems: None
 NO_BOUND = 2**33  # of a window: positions and offsets, of 32 bits each, are never so far apart
 
 
@@ -106,18 +107,32 @@ def scale(value: Any, d: int) -> float:
 def words(given: Mapping[str, Any]) -> dict[str, Any]:
     """The words of a call that are there, checked by their form (attn.words._words)."""
     checks: dict[str, Callable[[str, Any], Any]] = {"Bounds": window, "Integer": integer, "Positive": positive}
-    return {name: checks[_words.FORMS[name]](name, value) for name, value in given.items() if value is not None}
+    present = {name: value for name, value in given.items() if not is_absent(name, value)}
+    return {name: checks[_words.FORMS[name]](name, value) for name, value in present.items()}
+
+
+def is_absent(name: str, value: Any) -> bool:
+    """Whether a word has no value, or one that means none: a softcap of 0, a window without a bound."""
+    form = _words.FORMS[name]
+    if form == "Positive" and isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return bool(value == 0)
+    if form == "Bounds":
+        value = (value, value) if is_integer(value) and value == UNBOUNDED else value
+        if isinstance(value, tuple | list) and len(value) == 2:
+            return all(x is None or (is_integer(x) and x == UNBOUNDED) for x in value)
+    return value is None
 
 
 def placed(given: Mapping[str, Any]) -> str | None:
     """The first word of a call that an alignment places."""
-    return next((name for name in _words.PLACED if given.get(name) is not None), None)
+    return next((name for name in _words.PLACED if not is_absent(name, given.get(name))), None)
 
 
 def placement(causal: Any, align: Any, given: Mapping[str, Any], *, are_lengths_equal: bool) -> None:
     """Checks that words which an alignment places have just one, unless with equal lengths all alignments are one."""
     name = placed(given)
-    if align is not None and (causal is not None or name is None):
+    is_named = any(given.get(x) is not None for x in _words.PLACED)  # a window without a bound may have an alignment
+    if align is not None and (causal is not None or not is_named):
         raise ValueError(
             f"expected align only for a {' or '.join(_words.PLACED)} without causal; causal says the alignment itself"
         )
@@ -166,14 +181,16 @@ def alignment(name: str, value: Any, b: int) -> str | npt.NDArray[np.int64] | No
 
 
 def window(name: str, value: Any) -> tuple[int | None, int | None]:
-    """A window (L, R), both inclusive and ≥ 0; None in it for unbounded."""
+    """A window (L, R), both inclusive and ≥ 0; None or -1 in it for unbounded."""
+    if is_integer(value) and value == UNBOUNDED:
+        return (None, None)
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"expected {name} to be a pair (left, right), found {value!r}")
     for bound in value:
-        if bound is not None and not (is_integer(bound) and bound >= 0):
-            advice = "None for a side without a bound"
+        if bound is not None and not (is_integer(bound) and bound >= UNBOUNDED):
+            advice = "None or -1 for a side without a bound"
             raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}; write {advice}")
-    left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
+    left, right = (None if bound is None or not 0 <= bound < NO_BOUND else int(bound) for bound in value)
     return (left, right)
 
 
@@ -247,14 +264,15 @@ def kv_scales(
     """Scales of quantised keys and values, and what both have one for.
 
     Args:
-      k_scale, v_scale: arrays of floats.
+      k_scale, v_scale: arrays of floats; or a number, or an array of one element, for what the other one has, and of
+        two such for each key head.
       shapes: what may have a scale, "head", "token", "page" or "slot", and the shape of the array of them.
     """
-    arrays = (_tensor.as_numbers("k_scale", k_scale), _tensor.as_numbers("v_scale", v_scale))
+    arrays = [_scale_array(name, x) for name, x in (("k_scale", k_scale), ("v_scale", v_scale))]
+    wanted = next((x.shape for x in arrays if x.ndim), shapes["head"])
+    arrays = [x if x.ndim else np.broadcast_to(x, wanted) for x in arrays]
     kinds = []
     for name, array in zip(("k_scale", "v_scale"), arrays, strict=True):
-        if array.dtype.kind not in "fV":
-            raise TypeError(f"expected {name} to hold floats, found {array.dtype}")
         fitting = [kind for kind, shape in shapes.items() if array.shape == shape]
         if not fitting:
             known = ", or ".join(f"{x}, one a {'key head' if kind == 'head' else kind}" for kind, x in shapes.items())
@@ -270,7 +288,16 @@ def kv_scales(
             f"expected k_scale and v_scale both one a {kinds[0]} or both one a {kinds[1]}, found shapes "
             f"{arrays[0].shape} and {arrays[1].shape}"
         )
-    return arrays, kinds[0]
+    return (arrays[0], arrays[1]), kinds[0]
+
+
+def _scale_array(name: str, value: Any) -> npt.NDArray[Any]:
+    """Floats; one that is alone has no dimension."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    array = np.asarray(_finite(name, value)) if is_number else _tensor.as_numbers(name, value)
+    if array.dtype.kind not in "fV":
+        raise TypeError(f"expected {name} to hold floats, found {array.dtype}")
+    return array.reshape(()) if array.shape == (1,) else array
 
 
 def _finite(name: str, value: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ Array = npt.NDArray[Any]
 TYPE_NAMES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}
 # What k and v may be beside a q of another type, as problem lines call it; the first three go with scales.
 KEY_NAMES = {"int8": "int8", "float8_e4m3fn": "fp8", "float8_e5m2": "e5m2", "bfloat16": "bf16", "float16": "f16"}
-QUANTISED = ("int8", "fp8", "e5m2")
+FP8 = ("fp8", "e5m2")
+QUANTISED = ("int8", *FP8)
 
 
 def element_type(q: Array, **others: Array | None) -> str:
@@ -47,6 +49,17 @@ def key_type(q: Array, k: Array, v: Array) -> str | None:
     if v.dtype != k.dtype:
         raise TypeError(f"expected v to have the type of k, {k.dtype}, found {v.dtype}")
     return None if k.dtype == q.dtype else kind
+
+
+def scale_of(scale: Any, kind: str | None) -> Any:
+    """A scale of keys or values of a type, as `key_type` returns it, with what serving engines leave out or add.
+
+    None is 1 beside fp8, whose numbers are wide enough to do without, and the number 1 is none beside other floats.
+    """
+    if scale is None and kind in FP8:
+        return 1.0
+    is_one = isinstance(scale, numbers.Real) and not isinstance(scale, bool) and scale == 1
+    return None if is_one and kind not in QUANTISED else scale
 
 
 def has_wide_result(out_dtype: Any, q: Array) -> bool:

@@ -1,11 +1,11 @@
-"""The keyword `into`: arrays that a call adds to in place of making new ones."""
+"""The keywords `into` and `out`: arrays that a call adds to, or writes, in place of making new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attn.kernel import _cuda, _tensor
+from attn.kernel import _cuda, _device, _tensor
 
 OF_SUMS = ("float32", "float64")
 
@@ -42,6 +42,38 @@ def of(into: Any, returned: dict[str, Any], sink: Any, target: str) -> tuple[dic
 def result(into: Any, results: Any) -> Any:
     """What a call returns: the objects of into, where it stands."""
     return results if into is None else tuple(into)
+
+
+def place(out: Any, into: Any, others: int) -> tuple[Any, ...] | None:
+    """Where the results of a call go whose first one is out, beside so many others; None where it has to be copied to.
+
+    Raises:
+      ValueError: it stands beside into.
+    """
+    if into is not None:
+        raise ValueError("expected out or into, found both; into says where the results go")
+    if _device.of(out) is None and not _tensor.as_array("out", out).flags.c_contiguous:
+        return None
+    return (out, *[None] * others)
+
+
+def copied(out: Any, results: Any) -> Any:
+    """The results of a call, the first one copied to an array of other strides.
+
+    Raises:
+      TypeError, ValueError: its shape or type is another, or it cannot be written.
+    """
+    first, *rest = results if isinstance(results, tuple) else (results,)
+    new, old = _tensor.as_array("out", first), _tensor.as_array("out", out)
+    if old.shape != new.shape:
+        raise ValueError(f"expected out of shape {new.shape}, found {old.shape}")
+    if old.dtype != new.dtype:
+        raise TypeError(f"expected out in {new.dtype}, found {old.dtype}")
+    if not old.flags.writeable:
+        raise ValueError("expected out to be writable, found a read-only array")
+    old[...] = new
+    _tensor.count_writes((out,))
+    return (out, *rest) if rest else out
 
 
 def gradients(into: Any, names: Sequence[str], target: str) -> dict[str, Any]:

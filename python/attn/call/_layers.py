@@ -74,7 +74,10 @@ def multi_head(
     if arrays["w_o"].shape[0] != columns:
         raise ValueError(f"expected w_o to have {columns} rows, heads x value head size, found {arrays['w_o'].shape}")
     attributes = {"heads": f"{query_heads} : i64", "kv_heads": f"{key_heads} : i64"}
-    attributes |= _text.structure(problem.scale, problem.causal, window, problem.align, softcap)
+    given = dict(problem.words)
+    attributes |= _text.structure(
+        problem.scale, problem.causal, given.get("window"), problem.align, given.get("softcap")
+    )
     shapes = {name: array.shape for name, array in arrays.items()}
     text = _text.multi_head(shapes, (b, s, arrays["w_o"].shape[1]), dtype, attributes)
     return _running.compiled(text, target)(*named.values())
@@ -87,14 +90,19 @@ def merge(
     out2: TensorT,
     lse2: Tensor | tuple[Tensor, Tensor],
     *,
+    lse_layout: str | None = None,
     target: str = "host",
 ) -> tuple[TensorT, Any]:
     """The attention over the keys of two calls, from their results: shared prefixes, split keys.
 
     Args:
-      out1, out2: (B, Hq, Sq, Dv) of one float type, from calls on disjoint ranges of keys.
+      out1, out2: (B, Hq, Sq, Dv) of one float type, from calls on disjoint ranges of keys; packed (total, Hq, Dv), by
+        one kernel for any total.
       lse1, lse2: (B, Hq, Sq), the lse of both calls (return_lse=True), or its two terms (max, log_sum) as a pair
-        (return_max=True, return_log_sum=True): as one number a large lse has no room for log_sum.
+        (return_max=True, return_log_sum=True): as one number a large lse has no room for log_sum. Packed ones are
+        (Hq, total), as attn returns them, or (total, Hq). They are natural logarithms: those of FlashInfer, to base 2,
+        times ln 2.
+      lse_layout: "hn" for (Hq, total), "nh" for (total, Hq) of packed ones; needed where both are one shape.
       target: as in `sdpa`.
 
     Returns:
@@ -113,8 +121,9 @@ def merge(
     named, tensors = _cuda.split(target, given)
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
     shape = arrays["out1"].shape
+    layout = _lse.layout(lse_layout, arrays[f"{rows[0]}1"].shape, shape)
     for name, array in arrays.items():
-        wanted = shape if name == "out2" else shape[:-1]
+        wanted = shape if name == "out2" else shape[1::-1] if layout == "hn" else shape[:-1]
         if name != "out1" and (len(shape) < 2 or array.shape != wanted):
             raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {array.shape}")
     dtype = _elements.element_type(arrays["out1"], out2=arrays["out2"])
@@ -125,7 +134,10 @@ def merge(
             raise TypeError(f"expected {name}1 and {name}2 in {state}, found {first} and {second}")
     if not has_terms and not tensors:
         _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
-    text = _text.merge(shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=has_terms)
+    shape = (_problem.DYNAMIC, *shape[1:]) if len(shape) == 3 else shape
+    text = _text.merge(
+        shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=has_terms, are_heads_first=layout == "hn"
+    )
     results = _running.compiled(text, target)(*(tensors or arrays.values()))
     out, *found = results if tensors else [_tensor.like(x, out1) for x in results]
     return out, (tuple(found) if has_terms else found[0])

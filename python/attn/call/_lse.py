@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+LAYOUTS = ("hn", "nh")  # of packed results
 
 # Beyond these the rounding of lse makes more than the bound of a gradient (docs/Semantics.md) of a weight.
 LARGE = {np.dtype(np.float32): 2.0**8, np.dtype(np.float64): 2.0**12}
@@ -47,6 +48,26 @@ def terms(lse: Any, shape: tuple[int, ...] | None = None) -> tuple[Any, Any]:
             f"expected lse as the pair (max, log_sum) where arrays have no difference: {type(lse).__name__}; "
             "write those of return_max=True and return_log_sum=True"
         ) from error
+
+
+def layout(given: str | None, lse: tuple[int, ...], out: tuple[int, ...]) -> str:
+    """Which sizes of packed results (total, Hq, Dv) the rows of lse have: "hn" or "nh"; "nh" of others too.
+
+    Raises:
+      ValueError: it is neither, or beside results that are not packed; or both are one shape.
+    """
+    if given not in (None, *LAYOUTS):
+        raise ValueError(f'expected lse_layout to be "hn", (Hq, total), or "nh", (total, Hq), found {given!r}')
+    if len(out) != 3:
+        if given is not None:
+            raise ValueError(f"expected lse_layout only beside packed results (total, Hq, Dv), found out1 {out}")
+        return "nh"
+    if given is None and out[0] == out[1] and lse == out[:2]:
+        raise ValueError(
+            f'expected lse_layout beside as many rows as heads, {out[0]}, which do not tell it; write lse_layout="hn" '
+            'for (Hq, total), as attn returns it, or "nh" for (total, Hq)'
+        )
+    return given or ("nh" if lse == out[:2] else "hn")
 
 
 def with_sums(lse: Array, compute: Callable[[], tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -36,6 +36,7 @@ def varlen_sdpa(
     return_key_sums: bool = False,
     out_dtype: Any = None,
     into: State | None = None,
+    out: TensorT | None = None,
     q_origin: int | Integers | None = None,
     k_origin: int | Integers | None = None,
     b_origin: int | None = None,
@@ -58,6 +59,7 @@ def varlen_sdpa(
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
       return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
       out_dtype: as in `sdpa`.
+      out: an array for out, as in `paged_sdpa`.
       into: as in `sdpa`: out (total_q, Hq, Dv) and lse, or max and log_sum, (Hq, total_q).
       q_origin, k_origin, b_origin, h_origin: as in `sdpa`, where each sequence begins in a whole of its own.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets or origins.

@@ -5,14 +5,17 @@ As those of `attn.call._checks`, for `attn.reference` too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attn.call import _checks
+from attn.kernel import _tensor
 
 PAGE_LAYOUTS = ("nhd", "hnd")
+NO_SLOT = -1  # of a token that is padding: it has no place
 
 
 def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
@@ -31,22 +34,25 @@ def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> n
 
 
 def slots(value: Any, count: int, limit: int) -> npt.NDArray[np.int64]:
-    """Places [total] of rows in a paged cache, each below the limit and there once."""
-    array = _checks.integers("slots", value, count)
-    outside = np.flatnonzero((array < 0) | (array >= limit))
+    """Places [total] of the first rows of `count` in a paged cache, each below the limit and there once, or -1."""
+    is_empty = isinstance(value, list | tuple) and not value  # of which NumPy makes floats
+    array = np.zeros(0, np.int64) if is_empty else _checks.integer_array("slots", value).astype(np.int64)
+    if array.ndim != 1 or array.size > count:
+        raise ValueError(f"expected slots of shape ({count},), one a token of new, or fewer, found {array.shape}")
+    outside = np.flatnonzero((array < NO_SLOT) | (array >= limit))
     if outside.size:
         raise ValueError(f"expected slots in 0 to {limit - 1}, found {array[outside[0]]} of token {outside[0]}")
     order = np.argsort(array, kind="stable")
-    same = np.flatnonzero(np.diff(array[order]) == 0)
+    same = np.flatnonzero((np.diff(array[order]) == 0) & (array[order][1:] != NO_SLOT))
     if same.size:
         first, second = order[same[0]], order[same[0] + 1]
         raise ValueError(f"expected each slot once, found {array[first]} of tokens {first} and {second}")
     return array
 
 
-def are_slots(values: list[int], count: int, limit: int) -> bool:
-    """Whether `slots` takes these integers; of a few in less time."""
-    return len(values) == count == len(set(values)) and (count == 0 or (min(values) >= 0 and max(values) < limit))
+def are_slots(values: list[int], limit: int) -> bool:
+    """Whether `slots` takes these integers, and none is -1; of a few in less time."""
+    return len(values) == len(set(values)) and (not values or (min(values) >= 0 and max(values) < limit))
 
 
 def page_layout(value: Any) -> str:
@@ -74,7 +80,8 @@ def block_table(
 ) -> npt.NDArray[np.int64]:
     """A block table [B, max_pages]: where each page of each sequence lies.
 
-    Entries for rows `first` … `lengths` must be in range; others may be anything, they are never read.
+    Entries for rows `first` … `lengths` must be in range; others may be anything: here they are the last one that is
+    read, or 0, since kernels test all up to the lengths, and read some in front of the first one.
     """
     table = block_table_form(value, lengths.size)
     limit = table.shape[1] * page
@@ -90,7 +97,33 @@ def block_table(
     if bad.size:
         b, m = map(int, bad[0])
         raise ValueError(f"expected block_table in 0 to {pages - 1}, found {int(table[b, m])} at [{b}, {m}]")
-    return table.astype(np.int64)
+    if isinstance(value, _tensor.StandIn) or is_used.all():
+        return table.astype(np.int64)
+    last = np.where(is_used, starts, 0).max(1, keepdims=True) // page
+    last = np.where(is_used.any(1, keepdims=True), np.take_along_axis(table, last, 1), 0)
+    return np.where(is_used, table, last).astype(np.int64)
+
+
+def first_keys(
+    lengths: npt.NDArray[np.int64], queries: Any, alignment: Any, given: Mapping[str, Any]
+) -> npt.NDArray[np.int64]:
+    """The first key [B] that a row of each sequence may read: behind it start the window and chunk of its first row.
+
+    Args:
+      lengths, queries: of keys and of queries, [B].
+      alignment: of causal or align.
+      given: words by name.
+    """
+    words = _checks.words(given)
+    offsets = np.zeros_like(lengths) if alignment is None or isinstance(alignment, str) else np.asarray(alignment)
+    if isinstance(alignment, str) and alignment == "bottom_right":
+        offsets = lengths - queries
+    left, chunk = words.get("window", (None, None))[0], words.get("chunk")
+    first = np.zeros_like(lengths)
+    if "prefix" not in words:
+        first = first if left is None else np.maximum(first, offsets - left)
+        first = first if chunk is None else np.maximum(first, offsets // chunk * chunk)
+    return np.where(np.asarray(queries) == 0, lengths, first)
 
 
 def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int64]:

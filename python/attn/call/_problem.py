@@ -185,9 +185,10 @@ def key_scales(
     """Scales in f32, of quantised keys and values, and what has one, as problem lines call it; none of others.
 
     Raises:
-      TypeError: scales are missing, or there are some and keys and values need none.
+      TypeError: scales of int8 are missing, or there are some, other than the number 1, and keys and values need none.
       ValueError: they have none of the shapes.
     """
+    k_scale, v_scale = (_elements.scale_of(x, kv) for x in (k_scale, v_scale))
     given = [name for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None]
     if kv in _elements.QUANTISED and len(given) < 2:
         raise TypeError(
@@ -269,6 +270,8 @@ def structure(
     """The alignments and words of a problem, as its fields, checked as docs/Semantics.md says."""
     checked = _checks.words(words)
     _checks.placement(causal, align, words, are_lengths_equal=are_lengths_equal)
+    if align is not None and not _checks.placed(words):  # of a window without a bound
+        checked = {"window": (None, None)} | checked
     if causal is None and _checks.placed(words):
         # With equal lengths all alignments are one; a kernel that serves other lengths must be told which.
         align = "top_left" if align is None else align

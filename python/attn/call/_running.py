@@ -16,6 +16,7 @@ kernels = KernelCache()
 
 RETURNED = ("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums")
 WHERE = ("target", "dynamic")  # and how a call runs, which is no part of it
+RESULTS = ("out",)  # where results go
 # What is an argument of the kernel or a part of its code, where it is there: nothing is remembered by it.
 GIVEN = frozenset({*_words.ARRAYS, *_words.PRESENT, "score_mod", "mask_mod", "dropout"}) - {"causal", "align"}
 
@@ -41,7 +42,7 @@ class Kind:
         """
         self.function, self.operands, self.call, self.forms = function, operands, call, forms
         self.has_lengths = "kv_lengths" in operands
-        others = {*operands, *WHERE, *_words.FORMS}
+        others = {*operands, *WHERE, *RESULTS, *_words.FORMS}
         self.options = [x for x in inspect.signature(function).parameters if x not in others]
         self.constants = [x for x in self.options if x not in GIVEN]
         self.get_constants = operator.itemgetter(*self.constants)
@@ -52,6 +53,11 @@ def run(kind: Kind, given: dict[str, Any]) -> Any:
     """What a function of this kind returns that was called with these arguments."""
     operands = {name: given[name] for name in kind.operands}
     into, target, dynamic, words, state = given["into"], given["target"], given["dynamic"], given["words"], None
+    out = given.get("out")
+    if out is not None:
+        state = _into.place(out, into, sum(given.get(x) is True for x in RETURNED))
+        if state is None:
+            return _into.copied(out, run(kind, given | {"out": None}))
     if into is None:
         given["into"] = ()
     else:

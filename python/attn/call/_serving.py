@@ -10,7 +10,7 @@ import numpy as np
 from attn.call import _call, _checks, _elements, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
-from attn.words import _signatures
+from attn.words import _signatures, _words
 from attn.words._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn.words._words import Words
 
@@ -42,6 +42,7 @@ def paged_sdpa(
     return_key_sums: bool = False,
     out_dtype: Any = None,
     into: State | None = None,
+    out: TensorT | None = None,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -54,10 +55,11 @@ def paged_sdpa(
       k_cache, v_cache: [pages, page, Hkv, D or Dv] for page_layout "nhd", [pages, Hkv, page, D or Dv] for "hnd"; any
         page size ≥ 1.
       block_table: [B, max_pages] integers, where each page of each sequence lies; Sk is max_pages·page. Entries past
-        the length are never read.
+        the length, and those of pages in front of the window of the first row, may be anything.
       kv_lengths: [B] integers, how many keys each sequence has.
       cu_seqlens_q: [B + 1] integers, exclusive prefix sums of the numbers of queries; then without bias, mask and
-        q_lengths. What a sequence's rows are does not depend on the other sequences, to the bit.
+        q_lengths. What a sequence's rows are does not depend on the other sequences, to the bit. Rows behind the last
+        sum are padding: out is 0 there and lse −inf, and `out` and a GPU's results keep what they hold.
       page_layout: "nhd" or "hnd".
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
         out_dtype, into, dynamic, words: as in `sdpa`.
@@ -66,7 +68,10 @@ def paged_sdpa(
       target: as in `sdpa`. On a GPU lengths and block table are not tested.
       k_scale, v_scale: of quantised caches, [Hkv], one a head; [pages, Hkv], one a page; the shape of the caches
         without D, one a slot; or [B, Hkv, Sk] in the order of the sequence's keys, whatever page holds them; these not
-        with dynamic, nor a bias or mask over the keys.
+        with dynamic, nor a bias or mask over the keys. On a processor one number, or an array of one, is that of all,
+        None is 1 of fp8, and int8 has to have one.
+      out: an array for out, which is returned: its shape and type, writable, over no input. It is written in place
+        where it is C-contiguous, otherwise copied to. Not beside into.
 
     Returns:
       out (B, Hq, Sq, Dv) in out_dtype, or a tuple of out and further results, in the order lse, max, log_sum,
@@ -77,7 +82,36 @@ def paged_sdpa(
         none.
       TypeError, CompileError: as `sdpa`.
     """
-    return _running.run(PAGED, locals())
+    given = locals()
+    count = None if into is not None else _count_queries(q, cu_seqlens_q, target)
+    return _running.run(PAGED, given) if count is None else _run_padded(given, count)
+
+
+def _count_queries(q: Any, sums: Any, target: str) -> int | None:
+    """How many rows of q the sequences have, where others are behind them, as a step of a fixed size has."""
+    if sums is None or _cuda.is_target(target):
+        return None
+    sums = _tensor.as_numbers("cu_seqlens_q", sums)
+    is_known = sums.ndim == 1 and sums.size > 1 and sums.dtype.kind in "iu" and len(getattr(q, "shape", ())) == 3
+    return int(sums[-1]) if is_known and 0 <= sums[-1] < q.shape[0] else None
+
+
+def _run_padded(given: dict[str, Any], count: int) -> Any:
+    """The call of the first rows of q, and results of all of them."""
+    q, out, names = given["q"], given["out"], ("return_lse", "return_max", "return_log_sum")
+    results = _running.run(PAGED, given | {"q": q[:count], "out": None if out is None else out[:count]})
+    first, *rest = results if isinstance(results, tuple) else (results,)
+    if out is None:
+        array = _tensor.as_array("out", first)
+        padded = np.zeros((q.shape[0], *array.shape[1:]), array.dtype)
+        padded[:count] = array
+        out = _tensor.like(padded, q)
+    for n in range(sum(given[x] for x in names)):
+        array = _tensor.as_array("lse", rest[n])
+        padded = np.full((array.shape[0], q.shape[0]), -np.inf, array.dtype)
+        padded[:, :count] = array
+        rest[n] = _tensor.like(padded, q)
+    return (out, *rest) if rest else out
 
 
 def _forms(
@@ -141,7 +175,12 @@ def paged(
     lengths = _checks.lengths("kv_lengths", options.pop("kv_lengths"), batch, table.shape[1] * page)
     if lengths is None:
         raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
-    table = _pages.block_table(table, lengths, page, pages)
+    queries = options.get("q_lengths") if rows is None else np.diff(rows)
+    queries = arrays["q"].shape[2] if queries is None else queries
+    alignment = options["causal"] if options.get("align") is None else options["align"]
+    words = {name: options.get(name) for name in _words.FORMS}
+    first = _pages.first_keys(lengths, queries, alignment, words) if tensors is None else 0
+    table = _pages.block_table(table, lengths, page, pages, first)
     # Stand-ins for the dense keys and values, for their shapes and type alone: they have no memory.
     k, v = (
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))

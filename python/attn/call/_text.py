@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from attn.call import _checks
-
 Types = Mapping[str, str]
 
 
@@ -33,8 +31,8 @@ def operands(types: Types) -> str:
 # stands beside a factor of 0 may be NaN.
 MERGE = """%zero = arith.constant 0.0 : {state}
 %none = arith.constant {none} : {state}
-%rows = tensor.empty() : {row}
-%outs = tensor.empty() : {out}
+{sizes}%rows = tensor.empty({size}) : {row}
+%outs = tensor.empty({size}) : {out}
 %f1, %f2, {names} = linalg.generic {{indexing_maps = [{of_rows}], iterator_types = [{parallel_rows}]}}
     ins({read}) outs({made}) {{
 ^bb0({scalars}):
@@ -75,24 +73,31 @@ MERGE = """%zero = arith.constant 0.0 : {state}
 NARROW = "%narrow = arith.truncf %y : {state} to {element}\n  linalg.yield %narrow : {element}"
 
 
-def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool) -> str:
+SIZES = "%at = arith.constant {at} : index\n%size = tensor.dim %out1, %at : {out}\n"
+
+
+def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool, are_heads_first: bool = False) -> str:
     """The kernel of `attn.merge`: two outs and lses of one shape into one, computed in the type `state`.
 
+    One size of out may be -1. With `are_heads_first` out is (total, Hq, Dv) and lse (Hq, total).
     With M the larger maximum and w = l·exp(m − M) of each, 0 where m is −inf, out = Σ (w / W)·out with W = Σ w. lse is
     (m, ln l), or m alone with l = 1.
     """
     rows = ("max", "log_sum") if has_terms else ("lse",)
-    result, row = tensor(out, element), tensor(out[:-1], state)
+    of_row = [1, 0] if are_heads_first else list(range(len(out) - 1))
+    result, row = tensor(out, element), tensor([out[n] for n in of_row], state)
     given = {f"{name}{n}": kind for n in (1, 2) for name, kind in (("out", result), *((x, row) for x in rows))}
     count, dims = 2 + len(rows), [f"d{n}" for n in range(len(out))]
     whole, per_row, of_rows = (
         f"affine_map<({', '.join(x)}) -> ({', '.join(y)})>"
-        for x, y in ((dims, dims), (dims, dims[:-1]), (dims[:-1], dims[:-1]))
+        for x, y in ((dims, dims), (dims, [dims[n] for n in of_row]), (dims[:-1], dims[:-1]))
     )
     scalars = [*("%m1", "%m2", "%l1", "%l2")[: 2 * len(rows)], *(f"%old{n}" for n in range(count))]
     is_wide = element == state
     body = MERGE.format(
         **{"state": state, "element": element, "row": row, "out": result},
+        sizes=SIZES.format(at=list(out).index(-1), out=result) if -1 in out else "",
+        size="%size" if -1 in out else "",
         none="0xFFF0000000000000" if state == "f64" else "0xFF800000",
         names=", ".join(f"%{x}" for x in rows),
         of_rows=", ".join([of_rows] * (2 * len(rows) + count)),
@@ -154,7 +159,7 @@ def multi_head(
 
 def structure(scale: Any, causal: Any, window: Any, align: Any, softcap: Any) -> dict[str, str]:
     """The attributes of attn.sdpa and attn.multi_head, each only where it is given and checked before."""
-    left, right = (None, None) if window is None else _checks.window("window", window)
+    left, right = window or (None, None)
     sides = [f"{name} = {x}" for name, x in (("left", left), ("right", right)) if x is not None]
     attributes = {
         "scale": None if scale is None else f"{real(scale)} : f64",

@@ -130,7 +130,7 @@ def sdpa_backward(
         # Back through bias, softcap, score_mod and scale.
         if options.get("bias") is not None:
             ds, result["bias"] = mask_backward(kept, np.shape(options["bias"]), ds)
-        if options.get("softcap") is not None:
+        if not _checks.is_absent("softcap", options.get("softcap")):
             ds, result["softcap"] = softcap_backward(at.modified, options["softcap"], ds)
         if options.get("score_mod") is not None:
             derivative = _dual.differentiate(options["score_mod"], at.scaled, *_forward.positions(sizes, origins))

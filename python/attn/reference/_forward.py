@@ -196,7 +196,7 @@ def steps(
             s = _capture.evaluate(score_mod, s, *at).astype(np.float64)
             s = np.broadcast_to(s, sizes.scores)
         modified = s
-        if given.softcap is not None:
+        if not _checks.is_absent("softcap", given.softcap):
             s = _chain.softcap(s, given.softcap)
     s = _chain.mask(s, given.bias, kept)
     weights, row_max, log_sum = softmax_terms(s, sink)
@@ -232,13 +232,14 @@ def predicate(
     kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
     keys = np.full(sizes.b, sizes.sk) if kv_len is None else kv_len
-    words = _checks.words({"window": window, "chunk": chunk, "prefix": prefix})
+    given = {"window": window, "chunk": chunk, "prefix": prefix}
+    words = _checks.words(given)
     kept = np.True_
     chosen = causal if align is None else align
     places = {"q_origin": q_origin, "k_origin": k_origin, "b_origin": b_origin, "h_origin": h_origin}
     of_whole = positions(sizes, _origins.of(sizes, chosen, words, **places))
     local_i, local_j, (_, _, i, j) = i, j, of_whole
-    diagonal = i + _offset(sizes, causal, words, align, rows, keys)[b]
+    diagonal = i + _offset(sizes, causal, given, align, rows, keys)[b]
     if causal is not None:
         kept = kept & (j <= diagonal)
     left, right = words.get("window", (None, None))
@@ -249,7 +250,7 @@ def predicate(
     if chunk is not None:
         kept = kept & (diagonal // chunk == j // chunk)
     if prefix is not None:
-        if causal is None and window is None and chunk is None:
+        if causal is None and _checks.placed(words) is None:
             raise ValueError("expected prefix beside causal, window or chunk, found it alone; leave it out")
         kept = kept | (j < prefix)
     kept = kept & (local_i < rows[b]) & (local_j < keys[b])

@@ -14,6 +14,7 @@ except ImportError as error:
 
 from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autocast, and what counts operations
 from attn.torch._flex import flex_attention
+from attn.torch._merge import cascade_sdpa, extend_sdpa, merge
 from attn.torch._sdpa import sdpa
 from attn.torch._serving import kv_append, paged_sdpa
 from attn.torch._transformers import register_transformers
@@ -22,9 +23,12 @@ from attn.torch.parallel._call import sharded_sdpa
 from attn.torch.parallel._context_parallel import context_parallel, unshard
 
 __all__ = [
+    "cascade_sdpa",
     "context_parallel",
+    "extend_sdpa",
     "flex_attention",
     "kv_append",
+    "merge",
     "paged_sdpa",
     "register_transformers",
     "sdpa",

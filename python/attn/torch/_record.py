@@ -11,13 +11,14 @@ from typing import Any, get_type_hints
 
 import torch
 
+from attn.call import _checks
 from attn.torch import _place
 from attn.trace import _trace
 from attn.words import _words
 
 Tensor = torch.Tensor
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
-NO_BOUND = -1  # of a window: None
+NO_BOUND = _checks.UNBOUNDED  # of a window: None
 CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
 # Fields of calls that are no keywords of attn's functions: they stand for others, or say what is returned.
 OTHERS = {"captures", "offsets", "seeds", "dropout", "regions", "captured", "with_sums", "words"}
@@ -75,6 +76,8 @@ def flat_words(given: Mapping[str, Any]) -> tuple[Any, ...]:
     words = {name: given.get(name) for name in _words.FORMS}
     for name, form in _words.FORMS.items():
         if form == "Bounds" and words[name] is not None:
+            if words[name] == NO_BOUND:
+                words[name] = (None, None)
             words[name] = [NO_BOUND if bound is None else bound for bound in words[name]]
     return tuple(words.values())
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn.torch import _context, _ops, _place, _record, _regions, _steps
+from attn.torch import _context, _csr, _ops, _out, _place, _record, _regions, _scales, _steps
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
@@ -77,6 +77,10 @@ _operator = torch.library.custom_op(
 def _shapes(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
     call = Call.of(arguments)
     _place.check(call.tensors())
+    return _new_results(call)
+
+
+def _new_results(call: Call) -> tuple[Tensor, Tensor, Tensor]:
     out, lse = _ops.new_results(call.q, call.v_cache)
     of_keys: tuple[int, ...] = (0,)
     if call.with_sums:
@@ -88,6 +92,7 @@ def _shapes(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 _refuse_tangents = functools.partial(_context.refuse_forward_mode, message=_context.FORWARD_MODE_OF_SERVING)
 _ops._check_recorded(_operator, _refuse_tangents)
+_operator_out = _out.define(Call, "paged_sdpa", {"lse": "return_lse", "sums": "return_key_sums"}, _new_results)
 
 
 APPEND = "Tensor(a!) cache, Tensor new, Tensor? positions=None, Tensor? block_table=None, Tensor? slots=None, "
@@ -102,11 +107,7 @@ def _run_append(
     slots: Tensor | None = None,
     page_layout: str | None = None,
 ) -> None:
-    if cache.is_inference() and not torch.is_inference_mode_enabled():
-        raise RuntimeError(
-            "expected a cache of attn::kv_append that may be written here, found a tensor of inference mode outside of "
-            "it; write with torch.inference_mode(): around the call, or cache = cache.clone()"
-        )
+    _out.check_writable("kv_append", "cache", cache)
     given = {"positions": positions, "block_table": block_table, "slots": slots}
     tensors = {"q": cache, "new": new} | {name: x for name, x in given.items() if x is not None}
     options = _place.options(tensors, {} if page_layout is None else {"page_layout": page_layout})
@@ -154,10 +155,13 @@ def paged_sdpa(
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
-    block_table: Tensor,
-    kv_lengths: Tensor,
+    block_table: Tensor | None = None,
+    kv_lengths: Tensor | None = None,
     *,
     cu_seqlens_q: Tensor | None = None,
+    kv_indptr: Tensor | None = None,
+    kv_indices: Tensor | None = None,
+    last_page_len: Tensor | None = None,
     page_layout: str = "nhd",
     scale: float | None = None,
     causal: str | Tensor | None = None,
@@ -165,8 +169,9 @@ def paged_sdpa(
     sink: Tensor | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
-    k_scale: Tensor | None = None,
-    v_scale: Tensor | None = None,
+    k_scale: float | Tensor | None = None,
+    v_scale: float | Tensor | None = None,
+    out: Tensor | None = None,
     return_lse: bool = False,
     return_key_sums: bool = False,
     dynamic: bool = True,
@@ -181,9 +186,16 @@ def paged_sdpa(
       q: (B, Hq, Sq, D); with cu_seqlens_q (total_q, Hq, D), the queries of all sequences one after the other.
       k_cache, v_cache: (pages, page, Hkv, D or Dv) for page_layout "nhd", (pages, Hkv, page, D or Dv) for "hnd"; views
         too, as one half of (2, pages, page, Hkv, D) or (pages, 2, page, Hkv, D).
-      block_table: (B, max_pages) integers, where each page of each sequence lies.
+      block_table: (B, max_pages) integers, where each page of each sequence lies. Entries behind the length, and of
+        pages in front of the window of the first row, may be anything.
       kv_lengths: (B,) integers, how many keys each sequence has.
-      cu_seqlens_q: (B + 1,) integers, exclusive prefix sums of the numbers of queries.
+      cu_seqlens_q: (B + 1,) integers, exclusive prefix sums of the numbers of queries. Rows of q behind the last sum
+        are padding: `out` keeps what it holds there, a new one has 0; lse is −inf. On a GPU new ones have anything.
+      kv_indptr, kv_indices, last_page_len: in the place of block_table and kv_lengths, as FlashInfer has them: (B + 1,)
+        prefix sums of the numbers of pages, the pages of all sequences one after the other, and (B,) rows of the last
+        page of each. A block table is made of them: 30 to 50 µs a call on a processor; on a GPU a few launches, and
+        the host waits for the longest sequence, so that graphs of CUDA take a block_table alone. One that layers share
+        is better made once.
       page_layout: "nhd" or "hnd".
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.paged_sdpa`; offsets are (B,).
@@ -191,7 +203,9 @@ def paged_sdpa(
       score_mod, mask_mod: as in `attn.paged_sdpa`: i and j count from the start of their sequence, b is the sequence.
         Under torch.compile and on a GPU i may be any number below total_q where arrays are read at it.
       k_scale, v_scale: of quantised caches, (Hkv,), (pages, Hkv), or the shape of the caches without D; (B, Hkv, Sk)
-        not with dynamic.
+        not with dynamic. A number, or a tensor of one, is that of all; None is 1 of fp8, and int8 has to have one.
+      out: where out goes, which is returned: of its shape and type, over no input, without a gradient. It is written in
+        place where it is contiguous, otherwise copied to.
       return_lse: return lse (B, Hq, Sq) too, (Hq, total_q) with cu_seqlens_q.
       return_key_sums: return key_sums (B, Hkv, max_pages, page) too, the sums of the weights of each key, in the order
         of the sequence's keys, as in `attn.paged_sdpa`.
@@ -207,17 +221,25 @@ def paged_sdpa(
     """
     if words:
         _signatures.words("attn.torch.paged_sdpa", paged_sdpa, words)
+    if block_table is None or kv_lengths is None or not (kv_indptr is kv_indices is last_page_len is None):
+        csr = (kv_indptr, kv_indices, last_page_len)
+        block_table, kv_lengths = _table_of(k_cache, block_table, kv_lengths, csr, page_layout)
+    if "window" in words and getattr(block_table, "is_cuda", False):  # freed pages, which no kernel tests there
+        block_table = block_table.clamp(0, k_cache.shape[0] - 1)
+    if not (k_scale is v_scale is None) or getattr(k_cache, "dtype", None) in _scales.FP8:
+        heads = k_cache.shape[-2 if page_layout == "nhd" else 1]
+        k_scale, v_scale = _scales.of(k_scale, v_scale, k_cache, heads)
     has_functions = score_mod is not None or mask_mod is not None
     if dynamic is True and cu_seqlens_q is not None and not has_functions:
         tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
         # Of one type and value: True is no number, though it has the hash of 1.
         given = [(name, type(x), x) for name, x in words.items()] if words else ()
         constants = (page_layout, scale, causal, align, return_lse, return_key_sums, *given)
-        made = _steps.paged(q, k_cache, v_cache, *tables, others, constants)
+        made = _steps.paged(q, k_cache, v_cache, *tables, others, constants, out)
         if made is not None:
             return made
     tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
-    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align, "out": out}
     _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
     offsets, causal, align = _record.offsets(causal, align)
     given = (block_table, kv_lengths, cu_seqlens_q, offsets)
@@ -240,9 +262,26 @@ def paged_sdpa(
         captured=captured,
         with_sums=return_key_sums,
     )
-    out, lse, sums = _operator(*call[:-1], *_record.flat_words(words))
+    given = (*call[:-1], *_record.flat_words(words))
+    out, lse, sums = _operator(*given) if out is None else (out, *_operator_out(out, *given))
     results = (out, *([lse] if return_lse else []), *([sums] if return_key_sums else []))
     return results if len(results) > 1 else out
+
+
+def _table_of(
+    k_cache: Tensor, block_table: Tensor | None, kv_lengths: Tensor | None, csr: tuple[Any, ...], page_layout: str
+) -> tuple[Tensor, Tensor]:
+    """The block table and lengths of a call that has pages in rows one after the other.
+
+    Raises:
+      TypeError: neither, or both, are whole.
+    """
+    if block_table is not None or kv_lengths is not None or csr[0] is None:
+        raise TypeError(
+            "expected block_table and kv_lengths, or kv_indptr, kv_indices and last_page_len in their place, found "
+            "parts of them; write one of the two whole"
+        )
+    return _csr.table(*csr, k_cache.shape[1 if page_layout == "nhd" else 2])
 
 
 def _scores(

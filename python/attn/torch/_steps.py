@@ -101,6 +101,7 @@ def paged(
     sums: Tensor,
     others: tuple[Tensor | None, Tensor | None, Tensor | None],
     constants: tuple[Any, ...],
+    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, ...] | None:
     """The results of `attn.torch.paged_sdpa`, dynamic, by a plan; None where there is none.
 
@@ -109,6 +110,7 @@ def paged(
       others: sink, k_scale and v_scale.
       constants: page_layout, scale, causal, align, return_lse, return_key_sums, and words with the types of their
         values, and these.
+      out: where the first result goes.
     """
     if _eager.is_seen():
         return None
@@ -128,7 +130,7 @@ def paged(
         if not (sink is k_scale is v_scale is None):
             tensors = [x for x in (q, keys, values, sink, lengths, k_scale, v_scale, sums, table) if x is not None]
             form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others])
-        if not _are_plain(tensors):
+        if not _are_plain(tensors if out is None else [*tensors, out]):
             return None
         addresses = [x.data_ptr() for x in tensors]
         found = plans[form]  # None where a call converts or copies before the kernel has it
@@ -140,6 +142,8 @@ def paged(
     if found is None:
         return None
     if isinstance(found, _OnDevice):
+        if out is not None:
+            return None
         made = found.run(tensors, addresses, (tokens, batch, width, lengths.numel(), sums.numel()))
         return made if made is None or len(made) > 1 else made[0]
     plan, described = found
@@ -147,13 +151,26 @@ def paged(
     results = []
     for dtype, fixed, shape_of, is_like_q in described:
         shape = shape_of((tokens, batch, width, *fixed))
-        result = torch.empty_like(q) if is_like_q else q.new_empty(*shape, dtype=dtype)
+        if out is not None and not results:
+            if not _takes(out, shape, dtype):
+                return None
+            result = out
+        else:
+            result = torch.empty_like(q) if is_like_q else q.new_empty(*shape, dtype=dtype)
         results.append(result)
         addresses.append(result.data_ptr())
         sizes += shape
     if not _runs(plan, addresses, sizes):
         return None
+    if out is not None and not out.is_inference():
+        increment_version(out)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _takes(out: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
+    """Whether a kernel may write a result there; of inference tensors outside of inference mode PyTorch decides."""
+    is_writable = torch.is_inference_mode_enabled() or not out.is_inference()
+    return out.shape == shape and out.dtype == dtype and out.is_contiguous() and is_writable
 
 
 def _made_paged(
@@ -226,9 +243,9 @@ def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
     places = _places(slots, tokens, page, limit)
     if places is None:
         return False
-    rows, pages, _memory = places
-    sizes = [tokens, heads, 1, size, tokens, tokens, 1]
-    if not _runs(plan, [new.data_ptr(), rows, pages, cache.data_ptr()], sizes):
+    rows, pages, count, _memory = places
+    sizes = [count, heads, 1, size, count, count, 1]
+    if count and not _runs(plan, [new.data_ptr(), rows, pages, cache.data_ptr()], sizes):
         return False
     if not cache.is_inference():
         increment_version(cache)
@@ -247,20 +264,30 @@ def _made_append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) ->
     return None if copied else _Append(plan, page, old.shape[0] * page)
 
 
-def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int, Any] | None:
-    """Addresses of the row in its page, and of the page, of each slot, and their owners; None where slots are wrong."""
+def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int, int, Any] | None:
+    """Addresses of the row in its page, and of the page, of each slot, their number without padding at the end, and
+    their owners; None where slots are wrong, or padding stands before others.
+    """
     if count > FEW_TOKENS:
         try:
             found = _pages.slots(slots, count, limit)
         except (TypeError, ValueError):
             return None
+        if found.size and found.min() < 0:
+            found = found[: 1 + int((found >= 0).nonzero()[0].max(initial=-1))]
+            if found.size and found.min() < 0:
+                return None
         arrays = [(found % page).astype(np.int32), (found // page).astype(np.int32)]
-        return arrays[0].ctypes.data, arrays[1].ctypes.data, arrays
+        return arrays[0].ctypes.data, arrays[1].ctypes.data, found.size, arrays
     numbers = slots.tolist()
-    if not _pages.are_slots(numbers, count, limit):
+    if len(numbers) > count:
+        return None
+    while numbers and numbers[-1] == _pages.NO_SLOT:
+        numbers.pop()
+    if not _pages.are_slots(numbers, limit):
         return None
     rows, pages = array("i", [x % page for x in numbers]), array("i", [x // page for x in numbers])
-    return rows.buffer_info()[0], pages.buffer_info()[0], (rows, pages)
+    return rows.buffer_info()[0], pages.buffer_info()[0], len(numbers), (rows, pages)
 
 
 def _are_plain(tensors: Sequence[Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from attn.torch import _batches, _context, _ops, _record
+from attn.torch import _batches, _context, _ops, _out, _record
 from attn.torch._ops import Results
 from attn.torch.parallel import _active
 from attn.words import _signatures
@@ -46,6 +46,12 @@ for _each in (_operator, _operator_backward):
         lambda info, in_dims, *arguments, operator=_each: _batches._each(operator, info.batch_size, in_dims, arguments)
     )
 _batches.register_autocast(Call, _operator)
+_operator_out = _out.define(
+    Call,
+    "varlen_sdpa",
+    {"lse": "return_lse", "max": "return_max"},
+    lambda call: _ops.new_results(call.q, call.v, rows=2),
+)
 
 
 def varlen_sdpa(
@@ -59,6 +65,7 @@ def varlen_sdpa(
     causal: str | Tensor | None = None,
     align: str | Tensor | None = None,
     sink: Tensor | None = None,
+    out: Tensor | None = None,
     return_lse: bool = False,
     return_max: bool = False,
     dynamic: bool = False,
@@ -76,6 +83,7 @@ def varlen_sdpa(
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.varlen_sdpa`, from the lengths of each sequence; offsets are (B,).
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only; has a gradient.
+      out: where out goes, as in `paged_sdpa`.
       return_lse: return lse (Hq, total_q) too.
       return_max: return the largest score of each row (Hq, total_q) too, a sink among them, without gradient.
       dynamic: one kernel for any number of sequences and rows; not with offsets.
@@ -90,8 +98,10 @@ def varlen_sdpa(
     if words:
         _signatures.words("attn.torch.varlen_sdpa", varlen_sdpa, words)
     sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    _context.check(q=q, k=k, v=v, sink=sink, causal=causal, align=align, **sums)
+    _context.check(q=q, k=k, v=v, sink=sink, causal=causal, align=align, out=out, **sums)
     if _active.stack:
+        if out is not None:
+            raise ValueError("expected no out= inside of attn.torch.context_parallel, found one; leave it out")
         options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
         options |= {"return_max": return_max, **words}
         return _active.packed_call(q, k, v, cu_seqlens_q, cu_seqlens_k, options)
@@ -99,7 +109,10 @@ def varlen_sdpa(
     integers = [_record.integers(x, q.device) for x in (cu_seqlens_q, cu_seqlens_k, offsets)]
     flat = _record.flat_words(words)
     call = Call(q, k, v, *integers[:2], sink, integers[2], scale, causal, align, dynamic, flat)
-    made = Results(*_operator(*call.flat()))
+    if out is None:
+        made = Results(*_operator(*call.flat()))
+    else:
+        made = Results(out, *_operator_out(out, *call.flat()), log_sum=out)
     rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
     return (made.out, *rows) if rows else made.out
 

@@ -1,0 +1,433 @@
+"""What the author of a backend of a serving engine writes, as vLLM, SGLang and FlashInfer have it, in attn.torch.
+
+docs/Serving.md, "What an engine writes", names a test for each row. The reference is NumPy in float64.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import attn
+import attn.torch as at
+
+HQ, HKV, D, PAGE, PAGES = 4, 2, 59, 16, 24
+LENGTHS, SUMS = [70, 33, 0, 1, 96], [0, 5, 6, 6, 7, 9]
+GARBAGE = [-1, PAGES, 2**31 - 1, -(2**31)]
+WAYS = {
+    "eager": lambda f, *x: f(*x),
+    "a graph": lambda f, *x: torch.compile(f, fullgraph=True, backend="aot_eager")(*x),
+    "inference": torch.inference_mode()(lambda f, *x: f(*x)),
+}
+
+
+@pytest.fixture(params=WAYS)
+def run(request):
+    torch._dynamo.reset()
+    return WAYS[request.param]
+
+
+def integers(values):
+    return torch.tensor(values, dtype=torch.int32)
+
+
+class Step:
+    """A step: caches whose pages of no sequence are NaN, and a table with anything behind the lengths."""
+
+    def __init__(self, size=D, seed=0):
+        """Draws it."""
+        torch.manual_seed(seed)
+        self.q = torch.randn(SUMS[-1], HQ, size)
+        self.caches = list(torch.randn(2, PAGES, PAGE, HKV, size))
+        self.lengths, self.sums = integers(LENGTHS), integers(SUMS)
+        self.table, pages = torch.zeros(5, 6, dtype=torch.int32), iter(torch.randperm(PAGES).tolist())
+        for b, length in enumerate(LENGTHS):
+            for n in range(6):
+                self.table[b, n] = next(pages) if n * PAGE < length else GARBAGE[(b + n) % 4]
+        for page in pages:
+            for cache in self.caches:
+                cache[page] = math.nan
+
+    @property
+    def given(self):
+        """The operands of a call."""
+        return self.q, *self.caches, self.table, self.lengths
+
+    @property
+    def causal(self):
+        """What all calls say beside them."""
+        return {"cu_seqlens_q": self.sums, "causal": "bottom_right"}
+
+    def keys(self, b, scales=(1.0, 1.0)):
+        """Keys and values of a sequence (length, Hkv, D)."""
+        count, pages = LENGTHS[b], self.table[b, : -(-LENGTHS[b] // PAGE)].long()
+        wide = [(c.double() * s)[pages] for c, s in zip(self.caches, scales, strict=True)]
+        return [x.reshape(-1, HKV, x.shape[-1])[:count].numpy() for x in wide]
+
+    def expected(self, scales=(1.0, 1.0), first=0, **options):
+        """out (total, Hq, D) and lse (Hq, total), of keys from `first` on."""
+        parts = [
+            attend(self.q[SUMS[b] : SUMS[b + 1]].detach().double().numpy(), *self.keys(b, scales), first=first, **options)
+            for b in range(len(LENGTHS))
+        ]
+        return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts], 1)
+
+
+def attend(q, k, v, causal=True, left=None, right=None, scale=None, first=0, sink=None):
+    """Attention of the last queries of a sequence, (rows, Hq, D); row i stands at keys − rows + i."""
+    i, j = np.arange(len(q))[:, None] + len(k) - len(q), np.arange(len(k))
+    keep = (j >= first) & (j <= (i if causal else i + 10**6))
+    keep &= (i - j <= (10**6 if left is None else left)) & (j - i <= (10**6 if right is None else right))
+    group = q.shape[1] // k.shape[1]
+    out, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[1::-1], -np.inf)
+    for h in range(q.shape[1]):
+        s = np.where(keep, q[:, h] @ k[:, h // group].T * (scale or 1 / math.sqrt(q.shape[2])), -np.inf)
+        with np.errstate(divide="ignore"):
+            total = np.exp(s).sum(1) + (0 if sink is None else math.exp(sink[h]))
+            lse[h] = np.log(total)
+        out[:, h] = np.exp(s) @ v[:, h // group] / np.where(total, total, 1)[:, None]
+    return out, lse
+
+
+def close(found, wanted, atol=2e-6):
+    np.testing.assert_allclose(np.asarray(found.detach(), np.float64), wanted, atol=atol, rtol=1e-5)
+
+
+def test_out_is_written_in_place(run):
+    step = Step()
+    wanted, lse = step.expected()
+    out = torch.full_like(step.q, 7.0)
+    at_once = out.data_ptr()
+
+    def call(q, out):
+        return at.paged_sdpa(q, *step.given[1:], **step.causal, out=out, return_lse=True)
+
+    made, found = run(call, step.q, out)
+    close(out, wanted)
+    close(made, wanted)
+    close(found, lse)
+    assert made.data_ptr() == at_once
+    # One layer after the other into the same memory, read in between.
+    twice = run(lambda q, out: at.paged_sdpa(q, *step.given[1:], **step.causal, out=out) * 2, step.q, out.zero_())
+    close(twice, 2 * wanted)
+    close(out, wanted)
+
+
+def test_out_of_packed_sequences(run):
+    step = Step()
+    k, v = torch.randn(2, SUMS[-1], HKV, D)
+    out = torch.full_like(step.q, 7.0)
+    options = dict(causal="bottom_right", return_lse=True)
+    made, lse = run(lambda q, out: at.varlen_sdpa(q, k, v, step.sums, step.sums, out=out, **options), step.q, out)
+    for b in range(len(LENGTHS)):
+        rows = slice(SUMS[b], SUMS[b + 1])
+        wanted = attend(*(x[rows].double().numpy() for x in (step.q, k, v)))
+        close(out[rows], wanted[0])
+        close(lse[:, rows], wanted[1])
+    assert made.data_ptr() == out.data_ptr()
+
+
+def test_out_of_other_strides_is_copied_to(run):
+    step, wide = Step(), torch.full((SUMS[-1], HQ, 2 * D), 7.0)
+    made = run(lambda q, out: at.paged_sdpa(q, *step.given[1:], **step.causal, out=out), step.q, wide[..., D:])
+    close(wide[..., D:], step.expected()[0])
+    close(made, step.expected()[0])
+    assert (wide[..., :D] == 7).all()
+
+
+def test_out_that_is_refused():
+    step = Step()
+    call = lambda out, **options: at.paged_sdpa(*step.given, **step.causal, out=out, **options)  # noqa: E731
+    for out, error, message in (
+        (step.q, ValueError, "memory of its own, found an overlap with argument 0 'q'"),
+        (step.caches[1].view(-1)[: step.q.numel()].view_as(step.q), ValueError, "found an overlap with argument 2 'v'"),
+        (torch.empty(SUMS[-1], HQ, D + 1), ValueError, "expected shape"),
+        (torch.empty_like(step.q, dtype=torch.float64), TypeError, "expected type float32, found float64"),
+    ):
+        before = out.clone()
+        with pytest.raises(error, match=message):
+            call(out)
+        assert torch.equal(out.nan_to_num(), before.nan_to_num())
+    out = torch.zeros_like(step.q)
+    step.q.requires_grad_()
+    with pytest.raises(TypeError, match=r"expected no gradient beside out= of attn.torch.paged_sdpa"):
+        call(out)
+    assert not out.any()
+    with torch.no_grad():
+        call(out)
+    close(out, step.expected()[0])
+    with torch.inference_mode():
+        kept = torch.zeros_like(out)
+    with (
+        pytest.raises(RuntimeError, match="expected an out of attn::paged_sdpa that may be written here"),
+        torch.no_grad(),
+    ):
+        call(kept)
+    arrays = [x.detach().numpy() for x in step.given]
+    state = (np.zeros_like(arrays[0]), np.zeros((HQ, SUMS[-1]), np.float32))
+    with pytest.raises(ValueError, match="expected out or into, found both"):
+        attn.paged_sdpa(*arrays, cu_seqlens_q=SUMS, out=state[0], into=state)
+
+
+def test_writes_to_out_are_counted():
+    step, out = Step(), torch.zeros(SUMS[-1], HQ, D)
+    product = out * torch.ones(D, requires_grad=True)
+    at.paged_sdpa(*step.given, **step.causal, out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+@pytest.mark.parametrize("given", ["out", "none"])
+def test_rows_behind_the_last_sum_are_padding(run, given):
+    step = Step()
+    q = torch.cat([step.q, torch.full_like(step.q, math.nan)])
+    out = torch.full_like(q, 7.0) if given == "out" else None
+    call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, out=out, return_lse=True)  # noqa: E731
+    made, lse = run(call, q)
+    wanted = step.expected()
+    close(made[: SUMS[-1]], wanted[0])
+    close(lse[:, : SUMS[-1]], wanted[1])
+    assert (made[SUMS[-1] :] == (7 if given == "out" else 0)).all()
+    assert lse[:, SUMS[-1] :].isneginf().all()
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("slots", [[3, 17, 40, -1, -1], [3, -1, 40, -1, 2], [3, 17], [-1] * 5, []], ids=str)
+def test_slots_of_padding_are_skipped(run, slots, kind):
+    for count in (5, 40):  # of few tokens slots are looked at in another way
+        new, cache = torch.randn(count, HKV, D), torch.full((4, PAGE, HKV, D), 7.0)
+        many = slots + ([-1] * 30 if count > 5 and len(slots) == 5 else [])
+        wanted = cache.clone()
+        for token, slot in enumerate(many):
+            if slot >= 0:
+                wanted[slot // PAGE, slot % PAGE] = new[token]
+
+        def append(cache, new, given):
+            at.kv_append(cache, new, slots=given)
+            return cache + 0
+
+        made = run(append, cache, new, torch.tensor(many, dtype=kind))
+        assert torch.equal(cache, wanted)
+        assert torch.equal(made, wanted)
+        array = np.full(tuple(cache.shape), 7.0, np.float32)
+        attn.kv_append(array, new.numpy(), slots=many)
+        np.testing.assert_array_equal(array, wanted)
+
+
+def test_slots_that_are_refused():
+    cache, new = torch.zeros(4, PAGE, HKV, D), torch.randn(3, HKV, D)
+    for slots, message in (
+        ([1, -2, 3], "expected slots in 0 to 63, found -2 of token 1"),
+        ([1, 1, -1], "expected each slot once, found 1 of tokens 0 and 1"),
+        ([1, 2, 3, -1], r"one a token of new, or fewer, found \(4,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            at.kv_append(cache, new, slots=torch.tensor(slots))
+    assert not cache.any()
+
+
+@pytest.mark.parametrize("null", [*GARBAGE, "a null page"])
+def test_pages_in_front_of_a_window_are_not_looked_at(run, null):
+    """Freed pages, with anything in the table, or the page of another sequence, and NaN where they were."""
+    step, left = Step(), 20
+    wanted = step.expected(left=left)[0]
+    for b, length in enumerate(LENGTHS):
+        freed = max(0, length - (SUMS[b + 1] - SUMS[b]) - left) // PAGE
+        for cache in step.caches:
+            cache[step.table[b, :freed].long()] = math.nan
+        step.table[b, :freed] = (
+            int(step.table[0, 5]) if null == "a null page" and b == 1 else 0 if isinstance(null, str) else null
+        )
+    call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, window=(left, 0))  # noqa: E731
+    if null == "a null page":
+        step.table[0, :2] = step.table[4, 0] = step.table[3, 0]
+    close(run(call, step.q), wanted)
+    found = attn.paged_sdpa(
+        *(x.numpy() for x in step.given), cu_seqlens_q=SUMS, causal="bottom_right", window=(left, 0)
+    )
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+SCALES = {
+    "numbers": (0.5, 2, 0.5, 2),
+    "without dimensions": (torch.tensor(0.5), torch.tensor(2.0), 0.5, 2),
+    "one element": (torch.tensor([0.5]), torch.tensor([2.0]), 0.5, 2),
+    "a head": (
+        torch.tensor([0.5, 0.25]),
+        torch.tensor([2.0, 1.0]),
+        torch.tensor([[0.5], [0.25]]),
+        torch.tensor([[2.0], [1.0]]),
+    ),
+    "a number beside a head": (torch.tensor([0.5, 0.25]), 2.0, torch.tensor([[0.5], [0.25]]), 2),
+    "none": (None, None, 1, 1),
+    "one of two": (0.5, None, 0.5, 1),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("kind", [torch.float8_e4m3fn, torch.int8], ids=str)
+def test_scales_of_quantised_caches(run, name, kind):
+    step = Step()
+    step.caches = [(x.nan_to_num() * (20 if kind == torch.int8 else 1)).to(kind) for x in step.caches]
+    k_scale, v_scale, *scales = SCALES[name]
+    call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, k_scale=k_scale, v_scale=v_scale)  # noqa: E731
+    if kind == torch.int8 and (k_scale is None or v_scale is None):
+        with pytest.raises(Exception, match="expected k_scale and v_scale beside k and v of int8"):
+            run(call, step.q)
+        return
+    close(run(call, step.q), step.expected(scales)[0], atol=2e-5)
+
+
+def test_scales_a_page_and_a_slot(run):
+    step = Step()
+    step.caches = [x.nan_to_num().to(torch.float8_e4m3fn) for x in step.caches]
+    for shape in ((PAGES, HKV), (PAGES, PAGE, HKV)):
+        scale = torch.rand(shape) + 0.5
+        wide = (scale[:, None] if scale.dim() == 2 else scale)[..., None]
+        call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, k_scale=scale, v_scale=2.0)  # noqa: B023, E731
+        close(run(call, step.q), step.expected((wide, 2.0))[0], atol=2e-5)
+
+
+def test_a_scale_of_one_is_none_of_floats(run):
+    step = Step()
+    call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, k_scale=1.0, v_scale=1)  # noqa: E731
+    close(run(call, step.q), step.expected()[0])
+    with pytest.raises(TypeError, match="expected k_scale only beside k and v of int8"):
+        at.paged_sdpa(*step.given, **step.causal, k_scale=0.5)
+    q, k, v = (np.ones((1, 2, 3, 8), np.float32) for _ in "qkv")
+    np.testing.assert_array_equal(attn.sdpa(q, k, v, k_scale=1.0, v_scale=1.0), attn.sdpa(q, k, v))
+
+
+def parts(count, rng):
+    """out and lse of two parts (rows, Hq, D), (rows, Hq); row 0 has no keys in one, row 1 none in both."""
+    outs, lses = rng.standard_normal((2, count, HQ, D)), rng.standard_normal((2, count, HQ)) * 3
+    lses[0, :2] = lses[1, 1:2] = -np.inf
+    outs[0, :2] = outs[1, 1:2] = np.nan
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(lses - lses.max(0))
+    weights = np.where(np.isneginf(lses), 0, weights)
+    total = weights.sum(0)
+    out = (np.where(weights[..., None] == 0, 0, outs) * weights[..., None]).sum(0) / np.where(total, total, 1)[
+        ..., None
+    ]
+    with np.errstate(divide="ignore"):
+        lse = np.where(total == 0, -np.inf, lses.max(0) + np.log(total))
+    return outs, lses, out, lse
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("layout", ["hn", "nh", "bhsd"])
+def test_merge(run, layout, kind):
+    state = torch.float64 if kind == torch.float64 else torch.float32
+    for count in (9, 7, HQ):  # of one kernel; as many rows as heads do not tell the layout
+        outs, lses, out, lse = parts(count, np.random.default_rng(count))
+        outs, lses = torch.tensor(outs).to(kind), torch.tensor(lses).to(state)
+        if layout == "hn":
+            lses, lse = lses.mT.contiguous(), lse.T
+        if layout == "bhsd":
+            outs, lses, out, lse = outs[:, None], lses[:, None], out[None], lse[None]
+        named = {"lse_layout": layout} if count == HQ and layout != "bhsd" else {}
+        call = lambda a, b: at.merge(a, lses[0], b, lses[1], **named)  # noqa: B023, E731
+        found = run(call, outs[0], outs[1])
+        close(found[0].double(), out, atol=2e-2 if kind == torch.bfloat16 else 1e-6)
+        close(found[1], lse)
+    if layout == "nh":
+        with pytest.raises(ValueError, match=r'as many rows as heads, 4, .* write lse_layout="hn"'):
+            at.merge(outs[0], lses[0], outs[1], lses[1])
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_shared_prefix(run, padded):
+    """cascade_sdpa: as if each table began with the pages of the prefix."""
+    step = Step()
+    step.q = torch.cat([step.q, torch.zeros(3, HQ, D)]) if padded else step.q
+    prefix, count = step.table[4, :2], 27  # not a whole page
+    sink = torch.randn(HQ)
+
+    def call(q):
+        shared = (prefix, count, step.table[:4], step.lengths[:4])
+        options = dict(cu_seqlens_q=step.sums[:5], sink=sink, return_lse=True)
+        return at.cascade_sdpa(q, *step.caches, *shared, **options)
+
+    out, lse = run(call, step.q)
+    front = [x[:count] for x in step.keys(4)]
+    for b in range(4):
+        rows = slice(SUMS[b], SUMS[b + 1])
+        keys = [np.concatenate(x) for x in zip(front, step.keys(b), strict=True)]
+        wanted = attend(step.q[rows].double().numpy(), *keys, sink=sink.numpy())
+        close(out[rows], wanted[0])
+        close(lse[:, rows], wanted[1])
+
+
+def test_pages_in_rows_one_after_the_other(run):
+    """kv_indptr, kv_indices and last_page_len of FlashInfer; a sequence has no page."""
+    step = Step()
+    counts = [-(-x // PAGE) for x in LENGTHS]
+    indices = torch.cat([step.table[b, :count] for b, count in enumerate(counts)])
+    given = dict(kv_indptr=integers([0, *np.cumsum(counts)]), kv_indices=indices)
+    given["last_page_len"] = integers([x - (n - 1) * PAGE if n else 0 for x, n in zip(LENGTHS, counts, strict=True)])
+    close(run(lambda q: at.paged_sdpa(q, *step.caches, **step.causal, **given), step.q), step.expected()[0])
+    for wrong, error, message in (
+        (dict(last_page_len=None), TypeError, "found last_page_len as NoneType"),
+        (dict(kv_indptr=given["kv_indptr"][:-1]), ValueError, r"expected kv_indptr of shape \(batch \+ 1,\)"),
+        (dict(kv_indptr=given["kv_indptr"] + 1), ValueError, "expected kv_indptr never to decrease"),
+        (dict(block_table=step.table), TypeError, "write one of the two whole"),
+        (dict.fromkeys(given), TypeError, "write one of the two whole"),
+    ):
+        with pytest.raises(error, match=message):
+            at.paged_sdpa(step.q, *step.caches, **step.causal, **(given | wrong))
+
+
+@pytest.mark.parametrize("window", [None, (20, 0), (3, -1), -1], ids=str)
+@pytest.mark.parametrize("causal", ["bottom_right", None])
+def test_new_keys_beside_the_cache(run, causal, window):
+    """extend_sdpa: the cache holds what is in front of the tokens of the step."""
+    step = Step()
+    new = [np.concatenate([step.keys(b)[n][LENGTHS[b] - SUMS[b + 1] + SUMS[b] :] for b in range(5)]) for n in (0, 1)]
+    k, v = (torch.tensor(x).float() for x in new)
+    before = step.lengths - step.sums.diff()
+    caches = [x.clone() for x in step.caches]
+    for b, length in enumerate(LENGTHS):  # what is not in the cache yet
+        for j in range(int(before[b]), length):
+            for cache in caches:
+                cache[step.table[b, j // PAGE], j % PAGE] = math.nan
+    options = dict(cu_seqlens_q=step.sums, causal=causal, window=window, return_lse=True)
+    out, lse = run(lambda q: at.extend_sdpa(q, k, v, *caches, step.table, before, **options), step.q)
+    left, right = window if isinstance(window, tuple) else (None, None)
+    wanted = step.expected(causal=causal is not None, left=left, right=None if right == -1 else right)
+    close(out, wanted[0])
+    close(lse, wanted[1])
+
+
+NO_WORDS = [dict(softcap=0), dict(softcap=0.0), dict(softcap=None), dict(window=-1), dict(window=(-1, -1))]
+NO_WORDS += [dict(window=[-1, -1]), dict(window=(-1, 0)), dict(window=(None, -1), softcap=0.0)]
+
+
+@pytest.mark.parametrize("words", NO_WORDS, ids=str)
+def test_words_that_mean_none(run, words):
+    step = Step()
+    close(run(lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, **words), step.q), step.expected()[0])
+    arrays = [x.numpy() for x in step.given]
+    found = attn.paged_sdpa(*arrays, cu_seqlens_q=SUMS, causal="bottom_right", **words)
+    np.testing.assert_allclose(found, step.expected()[0], atol=2e-6)
+    q, k, v = torch.randn(3, 1, 2, 7, D)
+    plain = at.sdpa(q, k, v, causal="top_left")
+    assert torch.equal(at.sdpa(q, k, v, causal="top_left", **words), plain)
+    given = [x.numpy() for x in (q, k, v)]
+    np.testing.assert_array_equal(attn.sdpa(*given, causal="top_left", **words), plain.numpy())
+    np.testing.assert_allclose(attn.reference.sdpa(*given, causal="top_left", **words), plain, atol=1e-5)
+
+
+def test_a_window_of_one_side(run):
+    step = Step()
+    call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, window=(20, -1))  # noqa: E731
+    close(run(call, step.q), step.expected(left=20)[0])
+
+
+def test_a_scale_that_is_a_tensor(run):
+    step = Step()
+    call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, scale=0.2)  # noqa: E731
+    close(run(call, step.q), step.expected(scale=0.2)[0])
+    found = at.paged_sdpa(*step.given, **step.causal, scale=torch.tensor(0.2))
+    close(found, step.expected(scale=0.2)[0])
