@@ -84,6 +84,7 @@ class VarlenSdpa(Words, total=False):
     v_scale: Tensor | None
     out_dtype: Any
     into: State | None
+    out: TensorT | None
     q_origin: int | Integers | None
     k_origin: int | Integers | None
     b_origin: int | None
@@ -121,6 +122,7 @@ class PagedSdpa(Words, total=False):
     v_scale: Tensor | None
     out_dtype: Any
     into: State | None
+    out: TensorT | None
     dynamic: bool
     target: str
 @overload

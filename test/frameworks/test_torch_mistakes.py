@@ -51,7 +51,16 @@ ROADS = {
     "sharded_sdpa": lambda **x: at.sharded_sdpa(X, X, X, **x),
 }
 SLOW = ("sdpa in a graph", "sdpa of nested")  # of which a few keywords are asked
-OWN = ("query", "key", "value", *_keywords.HOMES["attn.torch.sdpa"], "block_mask", "cu_seqlens")  # of one of them
+OWN = (
+    "query",
+    "key",
+    "value",
+    *_keywords.HOMES["attn.torch.sdpa"],
+    "block_mask",
+    "cu_seqlens",
+    "kv_indptr",
+    "kv_indices",
+)  # of one of them
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,7 +87,7 @@ def test_each_keyword_of_others_is_answered(road):
 
 @pytest.mark.parametrize("road", ROADS)
 def test_keywords_that_nobody_has(road):
-    for keyword, value in {"foo": 1, "windw": (3, 0), "out": X, "out_dtype": torch.float32, "into": None}.items():
+    for keyword, value in {"foo": 1, "windw": (3, 0), "out_dtype": torch.float32, "into": None}.items():
         assert f"() has no keyword {keyword!r}; " in refusal(road, keyword, value)
 
 

@@ -104,10 +104,10 @@ def sdpa(
         "bsd" they are (B, Sq, Hq·D), (B, Sk, Hkv·D), (B, Sk, Hkv·Dv).
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal: "top_left", "bottom_right" or offsets [B]: keeps j ≤ i + off.
-      window: (L, R), inclusive, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R.
+      window: (L, R), inclusive, None or -1 for unbounded: keeps i + off − L ≤ j ≤ i + off + R.
       chunk: c ≥ 1: keeps the keys of the query's chunk, (i + off) // c = j // c.
       prefix: n ≥ 1: keeps keys j < n whatever causal, window and chunk say.
-      softcap: c > 0 of c·tanh(s / c), before the bias.
+      softcap: c > 0 of c·tanh(s / c), before the bias; 0 for none.
       bias: added to the scores, rank 4, each size 1 or full; exactly −inf removes the key.
       mask: bool, true = attend, rank 4, each size 1 or full.
       sink: [Hq], a score a head that only adds to the sum of the softmax.

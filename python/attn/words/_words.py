@@ -20,10 +20,10 @@ class Words(TypedDict, total=False):
 
 # What each keyword means, as docstrings say it.
 MEANINGS = {
-    "window": "(L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of causal or align.",
+    "window": "(L, R), inclusive and ≥ 0, None or -1 for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of causal or align.",
     "chunk": "c ≥ 1: keeps the keys of the query's chunk of c tokens, (i + off) // c = j // c, with off as for windows.",
     "prefix": "n ≥ 1: keys j < n are kept by every query, whatever causal, window and chunk say.",
-    "softcap": "c > 0 of c·tanh(s / c), in score units, before the bias.",
+    "softcap": "c > 0 of c·tanh(s / c), in score units, before the bias; 0 for none.",
 }
 
 # The form of each value.
