@@ -24,6 +24,8 @@ class EmulatedDevice(_device.TorchDevice):
       made: by `empty`: the shape and type of each.
       started: how many plans.
       views: how many inputs were no contiguous tensors.
+      has_padding: what kernels write is given, and keeps what it holds elsewhere; otherwise the emulator refuses to
+        read what is not written.
     """
 
     def __init__(self, capability=(8, 0)) -> None:
@@ -34,6 +36,7 @@ class EmulatedDevice(_device.TorchDevice):
         self.driver.library.attn_emulator_set_capability(10 * capability[0] + capability[1])
         self.streams, self.made = [], []
         self.started = self.views = 0
+        self.has_padding = False
         self._copies: dict[int, tuple[torch.Tensor, int]] = {}
         self._new: list[torch.Tensor] = []
 
@@ -96,6 +99,8 @@ class EmulatedDevice(_device.TorchDevice):
         span = value.itemsize * (1 + sum(steps)) if value.numel() else 0
         address = self.driver.allocate(span)
         self._copies[id(value)] = (value, address)
-        if not is_written and value.numel():
+        if is_written and self.has_padding:
+            self._new.append(value)
+        if (not is_written or self.has_padding) and value.numel():
             assert self.driver.library.cuMemcpyHtoD_v2(address, value.data_ptr(), span) == 0
         return address

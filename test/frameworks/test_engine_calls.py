@@ -67,10 +67,8 @@ class Step:
 
     def expected(self, scales=(1.0, 1.0), first=0, **options):
         """out (total, Hq, D) and lse (Hq, total), of keys from `first` on."""
-        parts = [
-            attend(self.q[SUMS[b] : SUMS[b + 1]].detach().double().numpy(), *self.keys(b, scales), first=first, **options)
-            for b in range(len(LENGTHS))
-        ]
+        rows = [self.q[SUMS[b] : SUMS[b + 1]].detach().double().numpy() for b in range(len(LENGTHS))]
+        parts = [attend(x, *self.keys(b, scales), first=first, **options) for b, x in enumerate(rows)]
         return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts], 1)
 
 

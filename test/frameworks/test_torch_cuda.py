@@ -106,6 +106,47 @@ def test_plans_of_paged_steps(with_plans):
     assert with_plans.views
 
 
+@pytest.mark.parametrize("is_planned", [True, False])
+def test_what_engines_write(request, device, is_planned):
+    """A step with rows behind the last sum, a given out, pages that a window has freed, slots of padding."""
+    if is_planned:
+        request.getfixturevalue("with_plans")
+    device.has_padding = True
+    caches = draw(6, 2, 4, HKV, D, grad=False).unbind(1)
+    sums, lengths = torch.tensor([0, 5, 6]).int(), torch.tensor([11, 6]).int()
+    table = torch.tensor([[-1, 1, 5], [0, 2, 2**31 - 1]], dtype=torch.int32)
+    q, out = draw(9, HQ, D, grad=False), torch.full((9, HQ, D), 7.0, dtype=torch.float16)
+    options = {"causal": "bottom_right", "window": (2, 0)}
+    call = lambda q, **more: at.paged_sdpa(q, *caches, table, lengths, cu_seqlens_q=sums, **options, **more)  # noqa: E731
+    arrays = [x.double().numpy() for x in (q[:6], *caches)]
+    known = torch.tensor([[0, 1, 5], [0, 2, 0]]).numpy()
+    expected = attn.reference.paged_sdpa(*arrays, known, lengths.numpy(), cu_seqlens_q=sums.numpy(), **options)
+    close(call(q)[:6], torch.from_numpy(expected), q.dtype)
+    cache, new = torch.zeros(6, 4, HKV, D, dtype=torch.float16), draw(5, HKV, D, grad=False)
+    at.kv_append(cache, new, slots=torch.tensor([3, -1, 17]))
+    wanted = torch.zeros(24, HKV, D, dtype=torch.float16)
+    wanted[[3, 17]] = new[[0, 2]]
+    assert torch.equal(cache.flatten(0, 1), wanted)
+    assert call(q, out=out) is out
+    close(out[:6], torch.from_numpy(expected), q.dtype)
+    assert (out[6:] == 7).all()
+
+
+@pytest.mark.parametrize("layout", ["hn", "nh"])
+def test_merges_of_packed_rows(device, layout):
+    """One kernel for any number of rows; a part without keys."""
+    for rows in (9, 5):
+        outs, lses = draw(2, rows, HQ, D, grad=False), draw(2, rows, HQ, dtype=torch.float32, grad=False)
+        lses[0, 1], outs[0, 1] = float("-inf"), float("nan")
+        weights = (lses.double() - torch.logsumexp(lses.double(), 0)).exp()[..., None]
+        wanted = torch.where(weights > 0, weights * outs.double(), 0).sum(0)
+        if layout == "hn":
+            lses = lses.mT.contiguous()
+        out, lse = at.merge(outs[0], lses[0], outs[1], lses[1])
+        close(out, wanted, outs.dtype)
+        close(lse, torch.logsumexp(lses.double(), 0), torch.float32)
+
+
 def test_what_no_plan_takes(with_plans):
     """A tensor that begins in the middle of 16 bytes."""
     q, k, v = qkv(grad=False)

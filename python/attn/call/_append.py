@@ -57,7 +57,8 @@ def kv_append(
         layout = page_layout or "nhd"
         if _cuda.is_target(target):  # tokens of their own sequences, whose tables have one page
             page = _page_of(cache, new, layout)
-            where = {"positions": slots % page, "block_table": (slots // page)[:, None]}
+            as_i32 = lambda x: x.int() if _tensor.is_torch(x) else x.astype("int32")  # noqa: E731
+            where = {"positions": as_i32(slots % page), "block_table": as_i32(slots // page)[:, None]}
             rows = new[: slots.shape[0], :, None]  # the page of slot -1 is -1, which no cache has
             return kv_append(cache, rows, **where, page_layout=layout, target=target)
         old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)

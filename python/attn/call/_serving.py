@@ -181,6 +181,8 @@ def paged(
     words = {name: options.get(name) for name in _words.FORMS}
     first = _pages.first_keys(lengths, queries, alignment, words) if tensors is None else 0
     table = _pages.block_table(table, lengths, page, pages, first)
+    if tensors is not None and _checks.placed(words) and hasattr(tensors[-1], "clip"):
+        tensors[-1] = tensors[-1].clip(0, pages - 1)  # of freed pages, which kernels read some of
     # Stand-ins for the dense keys and values, for their shapes and type alone: they have no memory.
     k, v = (
         np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))

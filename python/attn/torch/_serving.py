@@ -224,8 +224,6 @@ def paged_sdpa(
     if block_table is None or kv_lengths is None or not (kv_indptr is kv_indices is last_page_len is None):
         csr = (kv_indptr, kv_indices, last_page_len)
         block_table, kv_lengths = _table_of(k_cache, block_table, kv_lengths, csr, page_layout)
-    if "window" in words and getattr(block_table, "is_cuda", False):  # freed pages, which no kernel tests there
-        block_table = block_table.clamp(0, k_cache.shape[0] - 1)
     if not (k_scale is v_scale is None) or getattr(k_cache, "dtype", None) in _scales.FP8:
         heads = k_cache.shape[-2 if page_layout == "nhd" else 1]
         k_scale, v_scale = _scales.of(k_scale, v_scale, k_cache, heads)

@@ -78,13 +78,18 @@ class _OnDevice(NamedTuple):
     Attributes:
       kernel: of all sizes.
       device: where it runs.
+      pages: of the caches, where a window may have freed some, of which the table may have anything; otherwise 0.
     """
 
     kernel: _kernel.Kernel
     device: _device.TorchDevice
+    pages: int
 
     def run(self, tensors: list[Tensor], addresses: list[int], sizes: Hashable) -> tuple[Tensor, ...] | None:
         """The results; None where the operator has to copy or convert first."""
+        if self.pages:
+            tensors = [*tensors[:-1], tensors[-1].clip(0, self.pages - 1)]
+            addresses = [*addresses[:-1], tensors[-1].data_ptr()]
         key = (self, sizes)
         if key not in plans:
             plans.keep(key, _planned.made(self.kernel, tensors, tensors, [x["name"] for x in self.kernel.outputs]))
@@ -196,7 +201,7 @@ def _made_paged(
     if [x["dtype"] for x in kernel.inputs] != [_subclasses.element_of(x.dtype) for x in tensors]:
         return None
     if isinstance(device, _device.TorchDevice):
-        return _OnDevice(kernel, device)
+        return _OnDevice(kernel, device, tensors[1].shape[0] if _checks.placed(words) else 0)
     arrays = [_tensor.as_array("input", x) for x in tensors]
     plan, copied = kernel.plan(arrays, [x["name"] for x in kernel.outputs], PAGED_SIZES)
     if copied:
