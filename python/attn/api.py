@@ -31,8 +31,8 @@ def sdpa(
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
-    k_scale: Tensor | None = None,
-    v_scale: Tensor | None = None,
+    k_scale: float | Tensor | None = None,
+    v_scale: float | Tensor | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
     return_max: bool = False,
@@ -81,7 +81,8 @@ def sdpa(
         keep their shapes.
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
       k_scale, v_scale: quantised k and v stand for k_scale·k and v_scale·v: floats [Hkv], one a key head, or
-        [B, Hkv, Sk], one a token; used in float32.
+        [B, Hkv, Sk], one a token; used in float32. On a processor one number, or an array of one, is that of all; None
+        is 1 of fp8, int8 has to have one, and the number 1 is none of other floats.
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.

@@ -28,8 +28,8 @@ def varlen_sdpa(
     align: Alignment | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
-    k_scale: Tensor | None = None,
-    v_scale: Tensor | None = None,
+    k_scale: float | Tensor | None = None,
+    v_scale: float | Tensor | None = None,
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
@@ -55,7 +55,7 @@ def varlen_sdpa(
       score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
       scale, sink, words: as in `sdpa`.
       target: as in `sdpa`. On a GPU the prefix sums are not tested; where both are one object, lengths are equal.
-      k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
+      k_scale, v_scale: of quantised k and v, [Hkv], one a key head; numbers and None as in `sdpa`.
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
       return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
       out_dtype: as in `sdpa`.

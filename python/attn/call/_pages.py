@@ -18,8 +18,13 @@ PAGE_LAYOUTS = ("nhd", "hnd")
 NO_SLOT = -1  # of a token that is padding: it has no place
 
 
-def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
-    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
+def cu_seqlens(
+    name: str, value: Any, total: int, *, is_known: bool = True, has_padding: bool = False
+) -> npt.NDArray[np.int64]:
+    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known.
+
+    With `has_padding` they may end before the total.
+    """
     array = _checks.integer_array(name, value)
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"expected {name} of shape (batch + 1,) with a batch of at least 1, found {array.shape}")
@@ -28,7 +33,7 @@ def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> n
         return array
     if (np.diff(array) < 0).any():
         raise ValueError(f"expected {name} never to decrease, found {array.tolist()}")
-    if array[0] != 0 or array[-1] != total:
+    if array[0] != 0 or array[-1] > total or (array[-1] < total and not has_padding):
         raise ValueError(f"expected {name} to go from 0 to the {total} packed rows, found {array[0]} to {array[-1]}")
     return array
 

@@ -70,7 +70,7 @@ def packed_queries(
 
     Args:
       q, k, v: (total_q, Hq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv).
-      cu_seqlens_q: [B + 1], exclusive prefix sums of the numbers of queries.
+      cu_seqlens_q: [B + 1], exclusive prefix sums of the numbers of queries; rows behind the last one are padding.
       kv_lengths: [B].
       options: as in `varlen_sdpa`; k_scale and v_scale are (Hkv,) or (B, Hkv, Sk).
 
@@ -78,13 +78,13 @@ def packed_queries(
       As `varlen_sdpa`; key_sums are (B, Hkv, Sk).
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
-    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
+    rows = _pages.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0], has_padding=True)
     lengths = np.asarray(kv_lengths)
 
     def part(b: int, at: slice, mine: dict[str, Any]) -> Any:
         n = lengths[b]
         scales = {x: np.asarray(mine.pop(x)) for x in ("k_scale", "v_scale") if mine.get(x) is not None}
-        mine |= {x: y if y.ndim == 1 else y[b : b + 1, :, :n] for x, y in scales.items()}
+        mine |= {x: y if y.ndim < 2 else y[b : b + 1, :, :n] for x, y in scales.items()}
         keys, values = (x[b : b + 1, :, :n].swapaxes(1, 2) for x in (k, v))
         return sdpa(q[None, at], keys, values, layout="bshd", **mine)
 
