@@ -190,6 +190,15 @@ def test_rows_behind_the_last_sum_are_padding(run, given):
     assert lse[:, SUMS[-1] :].isneginf().all()
 
 
+def test_a_step_of_padding_alone(run):
+    step = Step()
+    sums, out = torch.zeros_like(step.sums), torch.full_like(step.q, 7.0)
+    options = dict(cu_seqlens_q=sums, causal="bottom_right", return_lse=True)
+    made, lse = run(lambda q: at.paged_sdpa(q, *step.given[1:], **options, out=out), step.q)
+    assert (made == 7).all()
+    assert lse.isneginf().all()
+
+
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64], ids=str)
 @pytest.mark.parametrize("slots", [[3, 17, 40, -1, -1], [3, -1, 40, -1, 2], [3, 17], [-1] * 5, []], ids=str)
 def test_slots_of_padding_are_skipped(run, slots, kind):
@@ -330,6 +339,9 @@ def test_merge(run, layout, kind):
         found = run(call, outs[0], outs[1])
         close(found[0].double(), out, atol=2e-2 if kind == torch.bfloat16 else 1e-6)
         close(found[1], lse)
+        if kind == torch.float32:
+            arrays = [x.numpy() for x in (outs[0], lses[0], outs[1], lses[1])]
+            np.testing.assert_array_equal(attn.merge(*arrays, **named)[0], found[0])
     if layout == "nh":
         with pytest.raises(ValueError, match=r'as many rows as heads, 4, .* write lse_layout="hn"'):
             at.merge(outs[0], lses[0], outs[1], lses[1])

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn.call import _checks, _elements, _lse, _problem, _running, _text
-from attn.kernel import _cuda, _tensor
+from attn.kernel import _cuda, _kernel, _tensor
 from attn.words import _signatures
 from attn.words._types import Tensor, TensorT
 
@@ -134,10 +134,15 @@ def merge(
             raise TypeError(f"expected {name}1 and {name}2 in {state}, found {first} and {second}")
     if not has_terms and not tensors:
         _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
-    shape = (_problem.DYNAMIC, *shape[1:]) if len(shape) == 3 else shape
-    text = _text.merge(
-        shape, dtype, "f64" if dtype == "f64" else "f32", has_terms=has_terms, are_heads_first=layout == "hn"
-    )
-    results = _running.compiled(text, target)(*(tensors or arrays.values()))
+    kernel = merging(shape, dtype, layout, target, has_terms=has_terms)
+    results = kernel(*(tensors or arrays.values()))
     out, *found = results if tensors else [_tensor.like(x, out1) for x in results]
     return out, (tuple(found) if has_terms else found[0])
+
+
+def merging(shape: tuple[int, ...], dtype: str, layout: str, target: str, *, has_terms: bool = False) -> _kernel.Kernel:
+    """The kernel of `merge` for outs of this shape, of packed ones for any total, with lse in this layout."""
+    shape = (_problem.DYNAMIC, *shape[1:]) if len(shape) == 3 else shape
+    state = "f64" if dtype == "f64" else "f32"
+    text = _text.merge(shape, dtype, state, has_terms=has_terms, are_heads_first=layout == "hn")
+    return _running.compiled(text, target)

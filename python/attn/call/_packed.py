@@ -76,12 +76,14 @@ def varlen_sdpa(
 
 def _forms(target: str, dynamic: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, **operands: Any) -> Any:
     """Those of i32 prefix sums: the checked entry tests what they hold."""
-    sums = (cu_seqlens_q, cu_seqlens_k)
-    if _cuda.is_target(target) or not all(_tensor.is_plain_i32(x) for x in sums):
+    if _cuda.is_target(target):
+        return None
+    sums = [_tensor.as_array("cu_seqlens", x) for x in (cu_seqlens_q, cu_seqlens_k)]
+    if not all(_tensor.is_plain_i32(x) for x in sums):
         return None
     inputs, types = _running.forms(target, **operands)
-    are_same = cu_seqlens_q is cu_seqlens_k or np.array_equal(cu_seqlens_q, cu_seqlens_k)
-    return [*inputs, *sums], (types, cu_seqlens_q.size, cu_seqlens_k.size, are_same)
+    are_same = cu_seqlens_q is cu_seqlens_k or np.array_equal(*sums)
+    return [*inputs, *sums], (types, *[x.size for x in sums], are_same)
 
 
 def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> _call.Call:

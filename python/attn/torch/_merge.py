@@ -10,10 +10,13 @@ from typing import Any
 import torch
 
 import attn
-from attn.call import _lse
-from attn.torch import _context, _ops, _place, _serving, _varlen
+from attn.call import _elements, _layers, _lse
+from attn.kernel import _tensor
+from attn.kernel._cache import plans
+from attn.torch import _context, _eager, _ops, _place, _serving, _steps, _varlen
 
 Tensor = torch.Tensor
+TYPES = {getattr(torch, name): kind for name, kind in _elements.TYPE_NAMES.items()}
 
 
 def _run(
@@ -44,6 +47,35 @@ def _shapes(
 _ops._check_recorded(_operator, _serving._refuse_tangents)
 
 
+def _planned(
+    out1: Tensor, lse1: Tensor, out2: Tensor, lse2: Tensor, lse_layout: str | None
+) -> tuple[Tensor, Tensor] | None:
+    """The results of packed parts on a processor by a plan, as `_steps` has them; None where there is none."""
+    tensors = (out1, lse1, out2, lse2)
+    if _eager.is_seen() or not _steps.are_plain(tensors) or not out1.is_cpu:
+        return None
+    if out1.dim() != 3 or out2.shape != out1.shape or lse2.shape != lse1.shape or out1.dtype not in TYPES:
+        return None
+    dtype, state = TYPES[out1.dtype], torch.float64 if out1.dtype == torch.float64 else torch.float32
+    if [x.dtype for x in tensors] != [out1.dtype, state] * 2 or not all(x.is_contiguous() for x in tensors):
+        return None
+    layout = _lse.layout(lse_layout, lse1.shape, out1.shape)
+    total, heads, size = out1.shape
+    if lse1.shape != ((heads, total) if layout == "hn" else (total, heads)):
+        return None
+    _lse.check_known_sums(lse1.numpy(), lse2.numpy())
+    form = ("merge", heads, size, dtype, layout)
+    plan = plans.get(form)
+    if plan is None:
+        arrays = [_tensor.as_array("input", x) for x in tensors]
+        kernel = _layers.merging(tuple(out1.shape), dtype, layout, "host")
+        plan = plans.keep(form, kernel.plan(arrays, ["out", "lse"], frozenset({"n0"}))[0])
+    out, lse = torch.empty_like(out1), torch.empty_like(lse1)
+    sizes = (*out1.shape, *lse1.shape)
+    plan([x.data_ptr() for x in (*tensors, out, lse)], sizes=sizes * 3)
+    return out, lse
+
+
 def merge(
     out1: Tensor, lse1: Tensor, out2: Tensor, lse2: Tensor, *, lse_layout: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -61,6 +93,9 @@ def merge(
     Raises:
       TypeError, ValueError, RuntimeError: as `attn.merge`.
     """
+    made = _planned(out1, lse1, out2, lse2, lse_layout)
+    if made is not None:
+        return made
     _context.check(out1=out1, lse1=lse1, out2=out2, lse2=lse2)
     if not torch.compiler.is_compiling():
         _lse.layout(lse_layout, tuple(lse1.shape), tuple(out1.shape))
@@ -70,7 +105,7 @@ def merge(
 
 def _merged(first: Any, second: Any, out: Tensor | None, return_lse: bool) -> Any:
     """The results of two calls on packed queries as those of one."""
-    made, lse = _operator(*first, *second, "hn")
+    made, lse = _planned(*first, *second, "hn") or _operator(*first, *second, "hn")
     if out is not None:
         made = out.copy_(made)
     return (made, lse) if return_lse else made

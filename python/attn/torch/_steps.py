@@ -119,6 +119,44 @@ def paged(
     """
     if _eager.is_seen():
         return None
+    given = (keys, values, table, lengths, sums, others, constants)
+    made = _paged(q, *given, out)
+    return _padded(q, *given, out) if made is None else made
+
+
+def _padded(q: Tensor, keys: Tensor, values: Tensor, *given: Any) -> Tensor | tuple[Tensor, ...] | None:
+    """The same of a step with rows of q behind the last sum, by the plan of its other rows; None of others."""
+    *given, out = given
+    _, _, sums, _, (_, _, _, _, return_lse, *_) = given
+    try:
+        tokens, heads, _ = q.shape
+        if not sums.is_cpu or not 0 <= int(sums[-1]) < tokens:
+            return None
+        count = int(sums[-1])
+        whole = q.new_zeros((tokens, heads, values.shape[-1])) if out is None else out
+        made = _paged(q[:count], keys, values, *given, whole[:count])
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):  # which the operator refuses
+        return None
+    if made is None or not isinstance(made, tuple):
+        return made if made is None else whole
+    _, *rest = made
+    if return_lse:
+        rest[0] = torch.nn.functional.pad(rest[0], (0, tokens - count), value=-torch.inf)
+    return (whole, *rest)
+
+
+def _paged(
+    q: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    table: Tensor,
+    lengths: Tensor,
+    sums: Tensor,
+    others: tuple[Tensor | None, Tensor | None, Tensor | None],
+    constants: tuple[Any, ...],
+    out: Tensor | None,
+) -> Tensor | tuple[Tensor, ...] | None:
+    """As `paged`, of all rows of q."""
     sink, k_scale, v_scale = others
     try:
         (tokens, heads, size), (batch, width) = q.shape, table.shape
@@ -135,7 +173,7 @@ def paged(
         if not (sink is k_scale is v_scale is None):
             tensors = [x for x in (q, keys, values, sink, lengths, k_scale, v_scale, sums, table) if x is not None]
             form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others])
-        if not _are_plain(tensors if out is None else [*tensors, out]):
+        if not are_plain(tensors if out is None else [*tensors, out]):
             return None
         addresses = [x.data_ptr() for x in tensors]
         found = plans[form]  # None where a call converts or copies before the kernel has it
@@ -235,7 +273,7 @@ def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
             (slots.dtype, slots.dim(), page_layout),
         )
         # Of inference tensors outside of inference mode PyTorch decides.
-        if not _are_plain((cache, new, slots)) or (cache.is_inference() and not torch.is_inference_mode_enabled()):
+        if not are_plain((cache, new, slots)) or (cache.is_inference() and not torch.is_inference_mode_enabled()):
             return False
         found = plans[form]  # None where a call converts or copies before the kernel has it
     except KeyError:
@@ -295,7 +333,7 @@ def _places(slots: Tensor, count: int, page: int, limit: int) -> tuple[int, int,
     return rows.buffer_info()[0], pages.buffer_info()[0], len(numbers), (rows, pages)
 
 
-def _are_plain(tensors: Sequence[Any]) -> bool:
+def are_plain(tensors: Sequence[Any]) -> bool:
     """Whether these are tensors of PyTorch's own in one place, the CPU or a GPU, of which nobody wants a gradient."""
     is_recorded = torch.is_grad_enabled()  # PyTorch says then that there is none
     device = tensors[0].device
