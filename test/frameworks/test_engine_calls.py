@@ -17,7 +17,7 @@ LENGTHS, SUMS = [70, 33, 0, 1, 96], [0, 5, 6, 6, 7, 9]
 GARBAGE = [-1, PAGES, 2**31 - 1, -(2**31)]
 WAYS = {
     "eager": lambda f, *x: f(*x),
-    "a graph": lambda f, *x: torch.compile(f, fullgraph=True, backend="aot_eager")(*x),
+    "a graph": lambda f, *x: torch.compile(f, fullgraph=True, backend="aot_eager", dynamic=False)(*x),
     "inference": torch.inference_mode()(lambda f, *x: f(*x)),
 }
 
@@ -190,6 +190,19 @@ def test_rows_behind_the_last_sum_are_padding(run, given):
     assert lse[:, SUMS[-1] :].isneginf().all()
 
 
+def test_padding_beside_functions_and_key_sums(run):
+    """What goes by other roads: score_mod by the operator, one kernel for these sizes alone, three results."""
+    step = Step()
+    q, slopes = torch.cat([step.q, step.q]), torch.tensor([0.5, 0.1, 0.2, 0.05])
+    more = dict(score_mod=lambda s, b, h, i, j: s - slopes[h] * (j - i))
+    for options in (more, dict(dynamic=False), dict(return_key_sums=True)):
+        call = lambda q: at.paged_sdpa(q, *step.given[1:], **step.causal, return_lse=True, **options)  # noqa: B023, E731
+        for n, (found, wanted) in enumerate(zip(run(call, q), run(call, step.q), strict=True)):
+            rows = wanted.shape[n] if n < 2 else None
+            assert torch.equal(found[:rows] if n == 0 else found[:, :rows], wanted)
+        assert found.shape == wanted.shape or n < 2
+
+
 def test_a_step_of_padding_alone(run):
     step = Step()
     sums, out = torch.zeros_like(step.sums), torch.full_like(step.q, 7.0)
@@ -259,6 +272,7 @@ def test_pages_in_front_of_a_window_are_not_looked_at(run, null):
 SCALES = {
     "numbers": (0.5, 2, 0.5, 2),
     "without dimensions": (torch.tensor(0.5), torch.tensor(2.0), 0.5, 2),
+    "expanded": (torch.tensor(0.5).expand(5, HKV), torch.tensor([2.0]).expand(HKV), 0.5, 2),
     "one element": (torch.tensor([0.5]), torch.tensor([2.0]), 0.5, 2),
     "a head": (
         torch.tensor([0.5, 0.25]),

@@ -38,12 +38,13 @@ def of(k_scale: Any, v_scale: Any, cache: Tensor, heads: int) -> tuple[Any, Any]
 
 
 def _is_one(x: Tensor) -> bool:
-    return x.dim() == 0 or (x.dim() == 1 and x.shape[0] == 1)
+    """Whether it is one number, also expanded over sequences and heads, as vLLM has it."""
+    return tuple(x.shape) in ((), (1,)) or not any(x.stride())
 
 
 def _spread(x: Any, shape: tuple[int, ...], device: torch.device) -> Any:
     if isinstance(x, Tensor):
-        return x.reshape(()).expand(shape).contiguous() if _is_one(x) and x.device == device else x
+        return x[(0,) * x.dim()].expand(shape).contiguous() if _is_one(x) and x.device == device else x
     if not isinstance(x, numbers.Real) or isinstance(x, bool):
         return x
     is_kept = device.type == "cpu" and not torch.compiler.is_compiling()  # memory of graphs of CUDA is their own
