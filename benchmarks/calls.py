@@ -105,15 +105,16 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
     several, slots = itertools.cycle(steps), torch.tensor([20])
     table = steps[0][1]
 
-    def attend(q: Any, table: Any) -> object:
-        options = {"cu_seqlens_q": sums, "causal": "bottom_right"}
+    def attend(q: Any, table: Any, **more: Any) -> object:
+        options = {"cu_seqlens_q": sums, "causal": "bottom_right", **more}
         return attn.torch.paged_sdpa(q, keys, values, table, lengths, **options)
 
     line = f"b? hq{heads} hkv{kv_heads} sq? sk? d{size} bf16 layout=varlen paged={page} kv_lengths causal=bottom_right"
     kernel, inputs = attn.compile(line), [q, keys, values, lengths, sums, table]
     arrays = [x.view(torch.int16).numpy().view(_tensor.dtype("bfloat16")) for x in inputs[:3]]
     arrays += [x.numpy() for x in inputs[3:]]
-    out = torch.empty_like(q)
+    out, padded = torch.empty_like(q), q.repeat(4, 1, 1)
+    written = torch.empty_like(padded)
     plan, _ = kernel.plan(arrays, ["out"], frozenset({"b", "b_plus_1", "sq", "max_pages"}))
     sizes = (*q.shape, 1, 2, *table.shape, *out.shape)
     alone = plan.frame_of([x.data_ptr() for x in (*inputs, out)], sizes)
@@ -130,6 +131,8 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
     return {
         "`attn.torch.paged_sdpa` of a step": lambda: attend(q, table),
         "`attn.torch.paged_sdpa` of another step each time": lambda: attend(*next(several)),
+        "`attn.torch.paged_sdpa` of a step, with `out=`": lambda: attend(q, table, out=out),
+        "`attn.torch.paged_sdpa` of a step of 4 rows, 3 of padding": lambda: attend(padded, table, out=written),
         "`attn.torch.kv_append` of a step": lambda: attn.torch.kv_append(keys, new, slots=slots),
         "a plan of the kernel of a step": lambda: plan([x.data_ptr() for x in (*inputs, out)], sizes=sizes),
         "the kernel of a step, its tensors described": lambda: alone.run(),

@@ -108,10 +108,10 @@ class Plan:
         if sizes is not None:
             self._pack(frame[4], 0, *sizes)
         status = frame[1](*place)
-        if status != _library.OK:
-            text = frame.message.value.decode(errors="replace")
-            raise _library.error(status, f"{self._entry[1].decode()}: {text}")
+        text = None if status == _library.OK else frame.message.value.decode(errors="replace")
         self._idle.append(frame)
+        if text is not None:
+            raise _library.error(status, f"{self._entry[1].decode()}: {text}")
 
     def frame_of(self, addresses: Sequence[int], sizes: Sequence[int] = ()) -> Frame:
         """A frame of its own with all that a call writes, whose `run` is the C call alone."""

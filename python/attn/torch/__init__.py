@@ -1,7 +1,8 @@
 """attn for PyTorch: attention with gradients, as an operator that its compiler, exporter and transforms know.
 
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
-packed sequences, `paged_sdpa` paged caches, which `kv_append` writes; `register_transformers` makes attn an attention
+packed sequences, `paged_sdpa` paged caches, which `kv_append` writes; `cascade_sdpa` and `extend_sdpa` keys in two
+places, whose results `merge` makes one; `register_transformers` makes attn an attention
 implementation of Hugging Face transformers. docs/Training.md goes from the formula of the gradient to a training loop.
 Tensors are on the CPU or on a CUDA device. Where a sequence is on several ranks of torch.distributed,
 `context_parallel` and `sharded_sdpa` are attention of the whole (docs/Scaling.md).

@@ -55,12 +55,14 @@ HOMES: dict[str, tuple[str, ...]] = {
         *("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", "out_dtype", "into"),
         *("dynamic", "target"),
     ),
-    "attn.varlen_sdpa": ("cu_seqlens_q", "cu_seqlens_k"),
+    "attn.varlen_sdpa": ("cu_seqlens_q", "cu_seqlens_k", "out"),
     "attn.paged_sdpa": ("k_cache", "v_cache", "block_table", "page_layout"),
-    "attn.sdpa_backward": ("out", "lse", "dout", "dlse", "grad"),
+    "attn.sdpa_backward": ("lse", "dout", "dlse", "grad"),
     "attn.multi_head": ("x", "w_q", "w_k", "w_v", "w_o", "kv_heads"),
     "attn.compile": ("source", "name", "parallel", "reference", "fail_on_fallback", "cache"),
+    "attn.merge": ("lse_layout",),
     "attn.torch.sdpa": ("attn_mask", "dropout_p", "is_causal", "enable_gqa"),
+    "attn.torch.paged_sdpa": ("last_page_len",),
 }
 
 

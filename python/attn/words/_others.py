@@ -64,7 +64,7 @@ OTHERS: list[tuple[str, list[tuple[str, str]]]] = [
     ("use_padding_mask, padding_mask, padding, padded, pad", [("kv_lengths", "q_lengths= and kv_lengths="), ("cu_seqlens_k", "cu_seqlens_q and cu_seqlens_k")]),
     ("cu_seqlens, cu_seqlen, varlen, packed, ragged, jagged, nested, thd, tnd", [("cu_seqlens_q", "cu_seqlens_q and cu_seqlens_k")]),
     ("cu_seq_q, qo_indptr, query_start_loc, actual_seq_qlen", [("cu_seqlens_q", "cu_seqlens_q, the exclusive prefix sums of the lengths of queries")]),
-    ("cu_seq_k, kv_indptr, actual_seq_kvlen", [("cu_seqlens_k", "cu_seqlens_k, the exclusive prefix sums of the lengths of keys")]),
+    ("cu_seq_k, kv_indptr, actual_seq_kvlen", [("cu_seqlens_k", "cu_seqlens_k, the exclusive prefix sums of the lengths of keys"), ("block_table", "block_table, (batch, pages of a sequence), which attn.torch.paged_sdpa makes of it")]),
     ("page_table, paged_kv_indptr, paged_kv_indices, kv_indices, paged_attention_k_table, paged_attention_v_table, kv_cache_block_offsets, block_tables, req_to_token", [("block_table", "block_table, (batch, pages of a sequence)")]),
     ("kv_cache, paged_kv, paged_kv_cache, paged_attention, key_cache, value_cache", [("k_cache", "k_cache and v_cache")]),
     ("page_size, block_size, page, tokens_per_block", [("", "nothing: k_cache shows it")]),
