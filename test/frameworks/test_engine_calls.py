@@ -126,6 +126,28 @@ def test_out_of_packed_sequences(run):
     assert made.data_ptr() == out.data_ptr()
 
 
+def test_out_of_packed_sequences_with_padding(run):
+    """Rows behind the last sums, of queries and of keys."""
+    step = Step()
+    k, v = torch.randn(2, SUMS[-1], HKV, D)
+    q, *padded = (torch.cat([x, torch.full_like(x, math.nan)]) for x in (step.q, k, v))
+    out = torch.full_like(q, 7.0)
+    call = lambda q, out: at.varlen_sdpa(q, *padded, step.sums, step.sums, out=out, return_lse=True)  # noqa: E731
+    _, lse = run(call, q, out)
+    wanted = at.varlen_sdpa(step.q, k, v, step.sums, step.sums, return_lse=True)
+    assert torch.equal(out[: SUMS[-1]], wanted[0])
+    assert (out[SUMS[-1] :] == 7).all()
+    assert torch.equal(lse[:, : SUMS[-1]], wanted[1])
+    assert lse[:, SUMS[-1] :].isneginf().all()
+    arrays, whole = [x.numpy() for x in (q, *padded)], np.full(tuple(q.shape), 7, np.float32)
+    sums = attn.varlen_sdpa(*arrays, SUMS, SUMS, out=whole, return_key_sums=True)[1]
+    np.testing.assert_array_equal(whole, out)
+    assert sums.shape == (HKV, 2 * SUMS[-1])
+    assert not sums[:, SUMS[-1] :].any()
+    with pytest.raises(ValueError, match="expected cu_seqlens_q to go from 0 to the 18 packed rows"):
+        at.varlen_sdpa(q, *padded, step.sums, step.sums)
+
+
 def test_out_of_other_strides_is_copied_to(run):
     step, wide = Step(), torch.full((SUMS[-1], HQ, 2 * D), 7.0)
     made = run(lambda q, out: at.paged_sdpa(q, *step.given[1:], **step.causal, out=out), step.q, wide[..., D:])
@@ -422,6 +444,8 @@ def test_new_keys_beside_the_cache(run, causal, window):
     wanted = step.expected(causal=causal is not None, left=left, right=None if right == -1 else right)
     close(out, wanted[0])
     close(lse, wanted[1])
+    pad = [torch.cat([x, torch.zeros_like(x[:3])]) for x in (step.q, k, v)]
+    assert torch.equal(at.extend_sdpa(*pad, *caches, step.table, before, **options)[0][: SUMS[-1]], out)
 
 
 NO_WORDS = [dict(softcap=0), dict(softcap=0.0), dict(softcap=None), dict(window=-1), dict(window=(-1, -1))]

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn.call import _call, _checks, _elements, _pages, _problem, _running
+from attn.call import _call, _checks, _elements, _padding, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures
@@ -59,7 +59,7 @@ def varlen_sdpa(
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
       return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
       out_dtype: as in `sdpa`.
-      out: an array for out, as in `paged_sdpa`.
+      out: an array for out, as in `paged_sdpa`; beside it rows behind the last sums are padding.
       into: as in `sdpa`: out (total_q, Hq, Dv) and lse, or max and log_sum, (Hq, total_q).
       q_origin, k_origin, b_origin, h_origin: as in `sdpa`, where each sequence begins in a whole of its own.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets or origins.
@@ -71,7 +71,10 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
-    return _running.run(PACKED, locals())
+    given = locals()
+    if out is None or into is not None:
+        return _running.run(PACKED, given)
+    return _padding.run(PACKED, given, {"cu_seqlens_q": ("q",), "cu_seqlens_k": ("k", "v")})
 
 
 def _forms(target: str, dynamic: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, **operands: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from attn.call import _call, _checks, _elements, _pages, _problem, _running
+from attn.call import _call, _checks, _elements, _padding, _pages, _problem, _running
 from attn.call._problem import Given
 from attn.kernel import _cuda, _tensor
 from attn.words import _signatures, _words
@@ -83,35 +83,7 @@ def paged_sdpa(
       TypeError, CompileError: as `sdpa`.
     """
     given = locals()
-    count = None if into is not None else _count_queries(q, cu_seqlens_q, target)
-    return _running.run(PAGED, given) if count is None else _run_padded(given, count)
-
-
-def _count_queries(q: Any, sums: Any, target: str) -> int | None:
-    """How many rows of q the sequences have, where others are behind them, as a step of a fixed size has."""
-    if sums is None or _cuda.is_target(target):
-        return None
-    sums = _tensor.as_numbers("cu_seqlens_q", sums)
-    is_known = sums.ndim == 1 and sums.size > 1 and sums.dtype.kind in "iu" and len(getattr(q, "shape", ())) == 3
-    return int(sums[-1]) if is_known and 0 <= sums[-1] < q.shape[0] else None
-
-
-def _run_padded(given: dict[str, Any], count: int) -> Any:
-    """The call of the first rows of q, and results of all of them."""
-    q, out, names = given["q"], given["out"], ("return_lse", "return_max", "return_log_sum")
-    results = _running.run(PAGED, given | {"q": q[:count], "out": None if out is None else out[:count]})
-    first, *rest = results if isinstance(results, tuple) else (results,)
-    if out is None:
-        array = _tensor.as_array("out", first)
-        padded = np.zeros((q.shape[0], *array.shape[1:]), array.dtype)
-        padded[:count] = array
-        out = _tensor.like(padded, q)
-    for n in range(sum(given[x] for x in names)):
-        array = _tensor.as_array("lse", rest[n])
-        padded = np.full((array.shape[0], q.shape[0]), -np.inf, array.dtype)
-        padded[:, :count] = array
-        rest[n] = _tensor.like(padded, q)
-    return (out, *rest) if rest else out
+    return _running.run(PAGED, given) if into is not None else _padding.run(PAGED, given, {"cu_seqlens_q": ("q",)})
 
 
 def _forms(

@@ -211,7 +211,8 @@ def extend_sdpa(
     sums, own = (cu_seqlens_q, cu_seqlens_q), {} if window is None else {"window": window}
     if window is not None and causal is None:
         own["align"] = "top_left"
-    second = _varlen.varlen_sdpa(q, k, v, *sums, causal=causal, sink=sink, dynamic=True, **own, **shared)
+    own |= {"causal": causal, "sink": sink, "dynamic": True, "out": q.new_zeros((*q.shape[:2], v.shape[2]))}
+    second = _varlen.varlen_sdpa(q, k, v, *sums, **own, **shared)
     return _merged(first, second, out, return_lse)
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 from attn.torch import _batches, _context, _ops, _out, _record
-from attn.torch._ops import Results
 from attn.torch.parallel import _active
 from attn.words import _signatures
 from attn.words._words import Words
@@ -83,7 +82,7 @@ def varlen_sdpa(
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.varlen_sdpa`, from the lengths of each sequence; offsets are (B,).
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only; has a gradient.
-      out: where out goes, as in `paged_sdpa`.
+      out: where out goes, as in `paged_sdpa`; beside it rows behind the last sums are padding.
       return_lse: return lse (Hq, total_q) too.
       return_max: return the largest score of each row (Hq, total_q) too, a sink among them, without gradient.
       dynamic: one kernel for any number of sequences and rows; not with offsets.
@@ -110,11 +109,11 @@ def varlen_sdpa(
     flat = _record.flat_words(words)
     call = Call(q, k, v, *integers[:2], sink, integers[2], scale, causal, align, dynamic, flat)
     if out is None:
-        made = Results(*_operator(*call.flat()))
+        out, lse, row_max, _ = _operator(*call.flat())
     else:
-        made = Results(out, *_operator_out(out, *call.flat()), log_sum=out)
-    rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
-    return (made.out, *rows) if rows else made.out
+        lse, row_max = _operator_out(out, *call.flat())
+    rows = ([lse] if return_lse else []) + ([row_max] if return_max else [])
+    return (out, *rows) if rows else out
 
 
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)
