@@ -61,6 +61,31 @@ LogicalResult GatherPagesOp::verify() {
   return success();
 }
 
+/// C19: new rows of the type of the cache, or converted to it, by a scale beside 8 bits.
+static LogicalResult verifyRowTypes(KvAppendOp op) {
+  auto input = cast<ShapedType>(op.getInput().getType()), cache = cast<ShapedType>(op.getOutput().getType());
+  Type from = input.getElementType(), to = cache.getElementType();
+  bool isNarrowed = from != to && isQuantised(to);
+  auto isFloat = [](Type type) { return isa<Float32Type, Float64Type, BFloat16Type, Float16Type>(type); };
+  if (from != to && !(isFloat(from) && (isNarrowed ? !from.isF64() : isFloat(to))))
+    return op.emitOpError("C19: expected new rows of the cache's element type ")
+           << to << ", or f32, bf16 or f16" << (isNarrowed ? "" : ", or f64, beside a cache of these") << ", found "
+           << from;
+  if (!op.getScale())
+    return success();
+  auto scale = cast<ShapedType>(op.getScale().getType());
+  if (!isNarrowed)
+    return op.emitOpError("C19: expected a scale only beside rows that are converted to i8, f8E4M3FN or f8E5M2, found ")
+           << from << " to " << to;
+  SmallVector<int64_t> ofRows(input.getShape().take_front(3)), ofHeads{input.getDimSize(1)};
+  ArrayRef<int64_t> wanted = scale.getRank() == 1 ? ofHeads : ofRows;
+  if (!scale.getElementType().isF32() || scale.getRank() != int64_t(wanted.size()) ||
+      llvm::any_of(llvm::zip_equal(scale.getShape(), wanted), [](auto x) { return std::apply(differ, x); }))
+    return op.emitOpError("C19: expected a scale of f32, (Hkv) or (B, Hkv, N) of the new rows ")
+           << input << ", found " << scale;
+  return success();
+}
+
 LogicalResult KvAppendOp::verify() {
   if (failed(verifyAttributes(*this)))
     return failure();
@@ -70,9 +95,8 @@ LogicalResult KvAppendOp::verify() {
   if (input.getRank() != 4 || cache.getRank() != 4)
     return emitOpError("C19: expected new rows (B, Hkv, N, D) and a cache of 4 dimensions, found ")
            << input << " and " << cache;
-  if (input.getElementType() != cache.getElementType())
-    return emitOpError("C19: expected new rows of the cache's element type ")
-           << cache.getElementType() << ", found " << input.getElementType();
+  if (failed(verifyRowTypes(*this)))
+    return failure();
   if (!isInteger32(getPositions(), 1))
     return emitOpError("C19: expected positions of one dimension of i32, found ") << getPositions().getType();
   if (bool(getBlockTable()) != bool(getPageLayout()))

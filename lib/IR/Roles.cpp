@@ -23,6 +23,7 @@ static StringRef getUnmappedRole(Operation *op, Value value) {
     roles = {{append.getInput(), "rows"},
              {append.getPositions(), "positions"},
              {append.getBlockTable(), "block_table"},
+             {append.getScale(), "scale"},
              {append.getOutput(), "cache"}};
   else if (auto gather = dyn_cast<GatherPagesOp>(op))
     roles = {{gather.getCache(), "cache"},

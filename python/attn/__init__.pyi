@@ -35,11 +35,15 @@ class Sdpa(Words, total=False):
     kv_lengths: Integers | None
     score_mod: ScoreMod | None
     mask_mod: MaskMod | None
+    alibi_slopes: Tensor | None
+    softcap_first: bool
     dropout: tuple[float, int, int] | None
     layout: str
     heads: int | tuple[int, int] | None
-    k_scale: float | Tensor | None
-    v_scale: float | Tensor | None
+    k_scale: Tensor | None
+    v_scale: Tensor | None
+    q_scale: float | Tensor | None
+    out_scale: float | Tensor | None
     out_dtype: Any
     into: State | None
     q_origin: int | Integers | None
@@ -80,8 +84,12 @@ class VarlenSdpa(Words, total=False):
     align: Alignment | None
     score_mod: ScoreMod | None
     mask_mod: MaskMod | None
-    k_scale: float | Tensor | None
-    v_scale: float | Tensor | None
+    alibi_slopes: Tensor | None
+    softcap_first: bool
+    k_scale: Tensor | None
+    v_scale: Tensor | None
+    q_scale: float | Tensor | None
+    out_scale: float | Tensor | None
     out_dtype: Any
     into: State | None
     out: TensorT | None
@@ -118,8 +126,12 @@ class PagedSdpa(Words, total=False):
     q_lengths: Integers | None
     score_mod: ScoreMod | None
     mask_mod: MaskMod | None
-    k_scale: float | Tensor | None
-    v_scale: float | Tensor | None
+    alibi_slopes: Tensor | None
+    softcap_first: bool
+    k_scale: Tensor | None
+    v_scale: Tensor | None
+    q_scale: float | Tensor | None
+    out_scale: float | Tensor | None
     out_dtype: Any
     into: State | None
     out: TensorT | None

@@ -28,11 +28,15 @@ def sdpa(
     kv_lengths: Integers | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: Tensor | None = None,
+    softcap_first: bool = False,
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
     k_scale: float | Tensor | None = None,
     v_scale: float | Tensor | None = None,
+    q_scale: float | Tensor | None = None,
+    out_scale: float | Tensor | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
     return_max: bool = False,
@@ -76,6 +80,10 @@ def sdpa(
       score_mod: score_mod(score, b, h, i, j) → score, traced into the kernel: operators, comparisons, the functions of
         attn.functions (attn.where, attn.tanh …), arrays indexed by b, h, i, j. After the scale, before the softcap.
       mask_mod: mask_mod(b, h, i, j) → bool, traced likewise; true = attend.
+      alibi_slopes: [Hq] or [B, Hq] floats: −slope · |i + kv_len − q_len − j| is added to each score, behind score_mod
+        and softcap, whatever causal says (ALiBi as FlashAttention has it); q_len and kv_len are q_lengths and
+        kv_lengths where they are there. Not beside origins. It is traced with score_mod, under this name.
+      softcap_first: softcap comes before score_mod, as in FlashAttention, not behind it.
       dropout: (p, seed, offset), Philox4x32-10 by element; the sum of the softmax uses the undropped weights.
       layout: of q, k, v and out: "bhsd", "bshd" for (B, S, H, D), or "bsd" for (B, S, H·D). Bias, mask, lse and weights
         keep their shapes.
@@ -83,6 +91,12 @@ def sdpa(
       k_scale, v_scale: quantised k and v stand for k_scale·k and v_scale·v: floats [Hkv], one a key head, or
         [B, Hkv, Sk], one a token; used in float32. On a processor one number, or an array of one, is that of all; None
         is 1 of fp8, int8 has to have one, and the number 1 is none of other floats.
+      q_scale: a q of float8_e4m3fn or float8_e5m2 stands for q_scale·q: a number, or floats of one element or [Hq]. No
+        kernel has such a q: a pass over q widens it to out_dtype, to the type of k, or beside k of 8 bits to bfloat16,
+        float32 for an out of 8 bits; q_scale·q is computed in float32 and rounded once.
+      out_scale: beside out_dtype of float8_e4m3fn or float8_e5m2: a number or one element; out is out / out_scale, to
+        the nearest number, limited to the largest finite one; a NaN stays one. It is a pass over the out of the kernel,
+        which has the type of q.
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
@@ -93,7 +107,7 @@ def sdpa(
         queries and the heads that share its head; 0 beyond the lengths. It takes the scores a second time; not beside
         weights.
       out_dtype: of out, and of the gradients of q, k, v and bias: None for the type of q, or float32 beside a q of 16
-        bits, for partial results, which are rounded once, behind their sum.
+        bits, for partial results, which are rounded once, behind their sum; or one of 8 bits, as out_scale says.
       into: (out, lse), or (out, (max, log_sum)), of other keys: C-contiguous arrays, which become the results of these
         and the keys of the call, in place; float32, or float64 beside float64. An empty state has lse −inf, whatever
         out holds; a row that keeps no key stays as it is. Not beside return_… or a sink.

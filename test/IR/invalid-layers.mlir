@@ -10,12 +10,42 @@ func.func @append_1(%new: tensor<2x1x8xf32>, %p: tensor<2xi32>, %c: tensor<2x2x9
 
 // -----
 
-// A cache is not converted to.
-func.func @append_2(%new: tensor<2x2x1x8xf64>, %p: tensor<2xi32>, %c: tensor<2x2x9x8xf32>) -> tensor<2x2x9x8xf32> {
-  // expected-error@+1 {{'attn.kv_append' op C19: expected new rows of the cache's element type 'f32', found 'f64'}}
-  %r = attn.kv_append ins(%new : tensor<2x2x1x8xf64>) positions(%p : tensor<2xi32>)
+// Integers have no scale to be floats by.
+func.func @append_2(%new: tensor<2x2x1x8xi8>, %p: tensor<2xi32>, %c: tensor<2x2x9x8xf32>) -> tensor<2x2x9x8xf32> {
+  // expected-error@+1 {{'attn.kv_append' op C19: expected new rows of the cache's element type 'f32', or f32, bf16 or f16, or f64, beside a cache of these, found 'i8'}}
+  %r = attn.kv_append ins(%new : tensor<2x2x1x8xi8>) positions(%p : tensor<2xi32>)
       outs(%c : tensor<2x2x9x8xf32>) -> tensor<2x2x9x8xf32>
   return %r : tensor<2x2x9x8xf32>
+}
+
+// -----
+
+// The quotient by the scale is f32, to which an f64 would be rounded first.
+func.func @append_f64(%new: tensor<2x2x1x8xf64>, %p: tensor<2xi32>, %c: tensor<2x2x9x8xi8>) -> tensor<2x2x9x8xi8> {
+  // expected-error@+1 {{'attn.kv_append' op C19: expected new rows of the cache's element type 'i8', or f32, bf16 or f16, found 'f64'}}
+  %r = attn.kv_append ins(%new : tensor<2x2x1x8xf64>) positions(%p : tensor<2xi32>)
+      outs(%c : tensor<2x2x9x8xi8>) -> tensor<2x2x9x8xi8>
+  return %r : tensor<2x2x9x8xi8>
+}
+
+// -----
+
+// What is copied has no scale.
+func.func @append_scale(%new: tensor<2x2x1x8xi8>, %p: tensor<2xi32>, %s: tensor<2xf32>, %c: tensor<2x2x9x8xi8>) -> tensor<2x2x9x8xi8> {
+  // expected-error@+1 {{'attn.kv_append' op C19: expected a scale only beside rows that are converted to i8, f8E4M3FN or f8E5M2, found 'i8' to 'i8'}}
+  %r = attn.kv_append ins(%new : tensor<2x2x1x8xi8>) positions(%p : tensor<2xi32>) scale(%s : tensor<2xf32>)
+      outs(%c : tensor<2x2x9x8xi8>) -> tensor<2x2x9x8xi8>
+  return %r : tensor<2x2x9x8xi8>
+}
+
+// -----
+
+// There are two heads.
+func.func @append_scales(%new: tensor<2x2x1x8xf32>, %p: tensor<2xi32>, %s: tensor<3xf32>, %c: tensor<2x2x9x8xi8>) -> tensor<2x2x9x8xi8> {
+  // expected-error@+1 {{'attn.kv_append' op C19: expected a scale of f32, (Hkv) or (B, Hkv, N) of the new rows 'tensor<2x2x1x8xf32>', found 'tensor<3xf32>'}}
+  %r = attn.kv_append ins(%new : tensor<2x2x1x8xf32>) positions(%p : tensor<2xi32>) scale(%s : tensor<3xf32>)
+      outs(%c : tensor<2x2x9x8xi8>) -> tensor<2x2x9x8xi8>
+  return %r : tensor<2x2x9x8xi8>
 }
 
 // -----

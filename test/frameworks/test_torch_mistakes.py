@@ -87,7 +87,7 @@ def test_each_keyword_of_others_is_answered(road):
 
 @pytest.mark.parametrize("road", ROADS)
 def test_keywords_that_nobody_has(road):
-    for keyword, value in {"foo": 1, "windw": (3, 0), "out_dtype": torch.float32, "into": None}.items():
+    for keyword, value in {"foo": 1, "windw": (3, 0), "return_weights": True, "into": None}.items():
         assert f"() has no keyword {keyword!r}; " in refusal(road, keyword, value)
 
 

@@ -391,7 +391,7 @@ def test_plans_make_results_as_the_manifest_has_them():
     v = torch.cat([v, v[..., :5]], -1)
     constants = ("nhd", None, "bottom_right", None, True, True, ("out_dtype", torch.dtype, torch.float32))
     for _ in range(2):
-        found = _steps.paged(q, k, v, *tables, (None,) * 3, constants)
+        found = _steps.paged(q, k, v, *tables, (None,) * 4, constants)
         wanted = expected(q, k, v, *tables, causal="bottom_right", return_lse=True, return_key_sums=True)
         assert [x.dtype for x in found] == [torch.float32] * 3
         for x, y in zip(found, wanted, strict=True):

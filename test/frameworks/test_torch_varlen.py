@@ -83,9 +83,9 @@ def test_opcheck(dtype):
     """How the operator is traced depends on no type: all that opcheck does for two, schema and shapes for all."""
     tests = {} if dtype in (torch.float64, torch.bfloat16) else {"test_utils": ("test_schema", "test_faketensor")}
     sink = torch.randn(HQ, dtype=dtype, requires_grad=True)
-    call = Call(*qkv(dtype), sums(ROWS), sums(KEYS), sink=sink, causal="bottom_right")
+    call = Call(*qkv(dtype), sums(ROWS), sums(KEYS), [], sink=sink, causal="bottom_right")
     torch.library.opcheck(_operator, call.flat(), rtol=1e-2, atol=1e-2, **tests)
-    call = Call(*qkv(dtype, grad=False), sums(ROWS), sums(KEYS))
+    call = Call(*qkv(dtype, grad=False), sums(ROWS), sums(KEYS), [])
     out, lse, *terms = _operator(*call.flat())
     torch.library.opcheck(_operator_backward, (out, out, *terms, lse.nan_to_num(0, 0, 0), "q,v", *call.flat()), **tests)
 

@@ -12,6 +12,7 @@ import attn
 from attn import reference
 from attn.kernel import _device
 from fake_cuda import EMULATOR, Driver, FakeArray
+from test_append_types import BF16, E4M3, E5M2, LARGEST, special
 
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
 TARGET = "sm_80"
@@ -359,6 +360,26 @@ def test_append(driver, dtype):
     for b, at in enumerate(positions):
         cache[b, :, at : at + 2] = new[b]
     np.testing.assert_array_equal(on_device.numpy(), cache)
+
+
+@pytest.mark.parametrize("scale", [None, np.array([0.5, 2, 0.1], np.float32)], ids=["none", "head"])
+@pytest.mark.parametrize("new", [np.float32, BF16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("to", [E4M3, E5M2, np.dtype("i1"), BF16], ids=str)
+def test_append_converts(driver, to, new, scale):
+    """Each number of the type, and those between two, as processors convert them; a table of scales is refused."""
+    x = np.resize(special(np.dtype(new), to) if to in LARGEST else np.arange(999), (2, 3, 199, 8)).astype(new)
+    if to == np.dtype("i1") and scale is None:
+        scale = np.ones(3, np.float32)
+    cache, positions = np.zeros((2, 3, 200, 8), to), np.array([0, 1], np.int32)
+    on_device = FakeArray.of(driver, cache)
+    given = {} if to not in LARGEST or scale is None else {"scale": scale}
+    attn.kv_append(cache, x, positions, **given)
+    placed = {name: on(driver, y)[0] for name, y in given.items()}
+    attn.kv_append(on_device, *on(driver, x, positions), **placed, target=TARGET)
+    np.testing.assert_array_equal(on_device.numpy().astype("f4"), cache.astype("f4"))
+    table, inputs = on(driver, np.ones((2, 3, 200), np.float32))[0], on(driver, x, positions)
+    with pytest.raises(TypeError, match="expected scale"):
+        attn.kv_append(on_device, *inputs, scale_cache=table, target=TARGET)
 
 
 @pytest.mark.parametrize("page_layout", ["nhd", "hnd"])

@@ -228,8 +228,8 @@ def test_bad_appends_write_nothing(rng):
         attn.kv_append(cache, np.zeros((3, 2, 4, 9), np.float32), [0, 0, 0])
     with pytest.raises(ValueError, match=r"block_table in 0 to 2, found 3 at \[1, 0\]"):
         attn.kv_append(cache, new[:, :, :, :], [0, 0, 0], block_table=[[0], [3], [0]], page_layout="hnd")
-    with pytest.raises(TypeError, match="cache to have the type of new, float64"):
-        attn.kv_append(cache, new.astype(np.float64), [0, 0, 0])
+    with pytest.raises(TypeError, match=r"new to be one of float32, .*, found int32"):
+        attn.kv_append(cache, new.astype(np.int32), [0, 0, 0])
     np.testing.assert_array_equal(cache, before)
 
 

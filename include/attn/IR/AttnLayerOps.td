@@ -64,16 +64,19 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
   }];
 }
 
-def Attn_KvAppendOp : Attn_LayerOp<"kv_append"> {
+def Attn_KvAppendOp : Attn_LayerOp<"kv_append", [AttrSizedOperandSegments]> {
   let summary = "writes new rows of K or V into a cache, from a position per batch index on";
   let description = [{
     `cache[b, h, positions[b] + n, d] = input[b, h, n, d]`; with a block_table, row r of batch index b is row r mod page
     of page `block_table[b, r floordiv page]`. The rest of the cache stays as it is. A row beyond the end of the cache
-    is dropped.
+    is dropped. Rows of another type are converted: to a float of 16 bits or more rounded to the nearest, ties to even; to i8,
+    f8E4M3FN and f8E5M2 as `input / scale`, rounded likewise and limited to the largest finite numbers of the type, infinities
+    too. A NaN stays one in f8 and is 0 in i8.
 
     * C19: input is (B, Hkv, N, D); the cache is (B, Hkv, capacity, D), or paged in the order of `page_layout`, which
-      stands with block_table (B, pages of a batch index) of i32; positions is (B) of i32. One element type; a page has
-      at least one row.
+      stands with block_table (B, pages of a batch index) of i32; positions is (B) of i32. A page has at least one row.
+      Input has the type of the cache or is one of f32, bf16, f16, f64, f64 not beside a cache of 8 bits. Scale is f32,
+      (Hkv), one a head, or (B, Hkv, N), one a row, beside a cache of 8 bits that input is converted to; left out, it is 1.
 
     ```mlir
     %new = attn.kv_append ins(%rows : tensor<2x2x1x64xf32>) positions(%p : tensor<2xi32>)
@@ -81,15 +84,16 @@ def Attn_KvAppendOp : Attn_LayerOp<"kv_append"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$input, Attn_Shaped:$positions, Optional<Attn_Shaped>:$block_table,
-                       Attn_Shaped:$output, OptionalAttr<Attn_PageLayoutAttr>:$page_layout);
+                       Optional<Attn_Shaped>:$scale, Attn_Shaped:$output,
+                       OptionalAttr<Attn_PageLayoutAttr>:$page_layout);
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
     ::attn::CacheDims getCacheDims();
   }];
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)` `positions` `(` $positions `:` type($positions) `)`
-        (`block_table` `(` $block_table^ `:` type($block_table) `)`)? `outs` `(` $output `:` type($output) `)` attr-dict
-        (`->` type($results)^)?
+        (`block_table` `(` $block_table^ `:` type($block_table) `)`)? (`scale` `(` $scale^ `:` type($scale) `)`)?
+        `outs` `(` $output `:` type($output) `)` attr-dict (`->` type($results)^)?
   }];
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AppendRows.h"
+#include "ConvertRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -42,11 +43,18 @@ private:
     });
   }
 
-  /// cache[page, head, row, :] = input[batch, head, n, :] for every head, in the order of the cache's dimensions.
+  /// cache[page, head, row, :] = input[batch, head, n, :] for every head, in the order of the cache's dimensions and in
+  /// its type.
   void copyRow(Value batch, Value n, Value page, Value row) {
     forEach(1, [&](Value head) {
+      Value scale = op.getScale();
+      if (scale && cast<MemRefType>(scale.getType()).getRank() == 1)
+        scale = memref::LoadOp::create(b, loc, scale, head);
+      else if (scale)
+        scale = memref::LoadOp::create(b, loc, scale, ValueRange{batch, head, n});
       forEach(3, [&](Value column) {
         Value element = memref::LoadOp::create(b, loc, input, ValueRange{batch, head, n, column});
+        element = emitConverted(b, loc, element, scale, cast<MemRefType>(cache.getType()).getElementType());
         memref::StoreOp::create(b, loc, element, cache, dims.getPosition(page, row, head, column));
       });
     });

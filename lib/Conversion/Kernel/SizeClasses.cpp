@@ -181,6 +181,14 @@ void SizeClasses::addPaging(Operation *op) {
     setName(find(append.getInput(), 0), "b");
     uniteDims(append.getInput(), 1, append.getOutput(), append.getCacheDims().head);
     uniteDims(append.getInput(), 3, append.getOutput(), 3);
+    if (Value scale = append.getScale()) {
+      bool isOfRows = cast<ShapedType>(scale.getType()).getRank() == 3;
+      uniteDims(append.getInput(), 1, scale, isOfRows);
+      if (isOfRows) {
+        uniteDims(append.getInput(), 0, scale, 0);
+        uniteDims(append.getInput(), 2, scale, 2);
+      }
+    }
   } else if (auto layer = dyn_cast<MultiHeadOp>(op)) {
     uniteDims(layer.getX(), 0, layer.getOutput(), 0);
     uniteDims(layer.getX(), 1, layer.getOutput(), 1);

@@ -62,6 +62,10 @@ static bool isGeneric(Operation *op) {
 
 static Kind getKind(Operation *op) {
   // An explicit rounding, or a bitcast.
+  if (auto append = dyn_cast<KvAppendOp>(op))
+    if (Type cache = getElementTypeOrSelf(append.getOutput());
+        isQuantised(cache) && getElementTypeOrSelf(append.getInput()) != cache)
+      return Kind::Stays;
   if (!isGeneric(op) || isa<arith::TruncFOp, arith::BitcastOp, tensor::BitcastOp>(op))
     return Kind::Stays;
   auto isTensorOrScalar = [](Type type) { return !isa<BaseMemRefType, VectorType, UnrankedTensorType>(type); };

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attn import api
-from attn.call import _call, _checks, _elements, _into, _lse, _packed, _running
+from attn.call import _call, _checks, _elements, _float8, _into, _lse, _packed, _running, _scores
 from attn.kernel import _cuda, _kernel, _tensor
 from attn.words import _signatures
 from attn.words._types import Integers, Tensor, TensorT
@@ -19,7 +19,7 @@ from attn.words._types import Integers, Tensor, TensorT
 ALWAYS = ("q", "k", "v")
 GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 # The keywords of attn.sdpa, but for what says how much it returns.
-RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums"}
+RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", *_float8.SCALES}
 OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED, "into"}
 PACKED_OPTIONS = frozenset(inspect.signature(_packed.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED, "into"}
 
@@ -78,8 +78,9 @@ def sdpa_backward(
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
       CompileError: the compiler refused the problem.
     """
+    scored = _scores.taken(options, score_mod, mask_mod)
     call = _call.dense(q, k, v, target, **options)
-    traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
+    traced = {"score_mod": scored(call.problem, target), "mask_mod": mask_mod, "dynamic": dynamic}
     return _run(call, (out, lse, dout, dlse), grad, options, q, into, **traced)
 
 
@@ -120,8 +121,9 @@ def varlen_sdpa_backward(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
     """
+    scored = _scores.taken(options, score_mod, mask_mod, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
     call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
-    traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
+    traced = {"score_mod": scored(call.problem, target), "mask_mod": mask_mod, "dynamic": dynamic}
     return _run(call, (out, lse, dout, dlse), grad, options, q, into, **traced)
 
 
@@ -279,7 +281,7 @@ def _vjp(
 ) -> tuple[Any, Callable[..., dict[str, Any]]]:
     """The results of a forward pass, and its backward pass as a function of cotangents."""
     names = _checks.gradients(grad)
-    if options.get("score_mod") is None:
+    if options.get("score_mod") is None is options.get("alibi_slopes"):
         _check_names(names, options)
     with_lse = _checks.flag("return_lse", return_lse)
     out, *rest = forward(*arrays, *sums, return_lse=with_lse, return_max=True, return_log_sum=True, **options)

@@ -28,8 +28,12 @@ def varlen_sdpa(
     align: Alignment | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: Tensor | None = None,
+    softcap_first: bool = False,
     k_scale: float | Tensor | None = None,
     v_scale: float | Tensor | None = None,
+    q_scale: float | Tensor | None = None,
+    out_scale: float | Tensor | None = None,
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
@@ -53,12 +57,13 @@ def varlen_sdpa(
         cu_seqlens[b] … cu_seqlens[b + 1] − 1.
       causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
       score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
+      alibi_slopes, softcap_first: as in `sdpa`; distances are those of each sequence.
       scale, sink, words: as in `sdpa`.
       target: as in `sdpa`. On a GPU the prefix sums are not tested; where both are one object, lengths are equal.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head; numbers and None as in `sdpa`.
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
       return_key_sums: return key_sums (Hkv, total_k) too, as `sdpa`.
-      out_dtype: as in `sdpa`.
+      q_scale, out_scale, out_dtype: as in `sdpa`.
       out: an array for out, as in `paged_sdpa`; beside it rows behind the last sums are padding.
       into: as in `sdpa`: out (total_q, Hq, Dv) and lse, or max and log_sum, (Hq, total_q).
       q_origin, k_origin, b_origin, h_origin: as in `sdpa`, where each sequence begins in a whole of its own.

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from attn.call import _call, _checks, _into
+from attn.call import _call, _checks, _float8, _into, _scores
 from attn.kernel import _compile, _cuda, _kernel, _tensor
 from attn.kernel._cache import KernelCache, plans
 from attn.words import _words
@@ -18,7 +18,10 @@ RETURNED = ("return_lse", "return_weights", "return_max", "return_log_sum", "ret
 WHERE = ("target", "dynamic")  # and how a call runs, which is no part of it
 RESULTS = ("out",)  # where results go
 # What is an argument of the kernel or a part of its code, where it is there: nothing is remembered by it.
-GIVEN = frozenset({*_words.ARRAYS, *_words.PRESENT, "score_mod", "mask_mod", "dropout"}) - {"causal", "align"}
+GIVEN = frozenset({*_words.ARRAYS, *_words.PRESENT, "score_mod", "mask_mod", "alibi_slopes", "dropout"}) - {
+    "causal",
+    "align",
+}
 
 
 class Kind:
@@ -42,7 +45,7 @@ class Kind:
         """
         self.function, self.operands, self.call, self.forms = function, operands, call, forms
         self.has_lengths = "kv_lengths" in operands
-        others = {*operands, *WHERE, *RESULTS, *_words.FORMS}
+        others = {*operands, *WHERE, *RESULTS, *_float8.SCALES, *_words.FORMS}
         self.options = [x for x in inspect.signature(function).parameters if x not in others]
         self.constants = [x for x in self.options if x not in GIVEN]
         self.get_constants = operator.itemgetter(*self.constants)
@@ -51,6 +54,10 @@ class Kind:
 
 def run(kind: Kind, given: dict[str, Any]) -> Any:
     """What a function of this kind returns that was called with these arguments."""
+    if _float8.is_needed(given["q"], given["q_scale"], given["out_dtype"], given["out_scale"]):
+        q, words = given.pop("q"), given.pop("words")
+        axis = {"bshd": 2, "bsd": None}.get(given.get("layout", ""), 1)
+        return _float8.around(kind.function, q, axis, given | words)
     operands = {name: given[name] for name in kind.operands}
     into, target, dynamic, words, state = given["into"], given["target"], given["dynamic"], given["words"], None
     out = given.get("out")
@@ -107,8 +114,9 @@ def prepared(
     **options: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
     """The kernel of a call that is made of these operands and options, and what it takes."""
+    scored = _scores.taken(options, score_mod, mask_mod)
     call = make(*operands, target=target, **options)
-    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    source, traced = call.traced(scored(call.problem, target), mask_mod, dynamic=dynamic)
     return compiled(source, target), [*call.inputs, *traced.arrays]
 
 

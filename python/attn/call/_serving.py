@@ -34,8 +34,12 @@ def paged_sdpa(
     q_lengths: Integers | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: Tensor | None = None,
+    softcap_first: bool = False,
     k_scale: float | Tensor | None = None,
     v_scale: float | Tensor | None = None,
+    q_scale: float | Tensor | None = None,
+    out_scale: float | Tensor | None = None,
     return_lse: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
@@ -61,8 +65,8 @@ def paged_sdpa(
         q_lengths. What a sequence's rows are does not depend on the other sequences, to the bit. Rows behind the last
         sum are padding: out is 0 there and lse −inf, and `out` and a GPU's results keep what they hold.
       page_layout: "nhd" or "hnd".
-      scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
-        out_dtype, into, dynamic, words: as in `sdpa`.
+      scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, alibi_slopes, softcap_first, return_lse,
+        return_max, return_log_sum, q_scale, out_scale, out_dtype, into, dynamic, words: as in `sdpa`.
       return_key_sums: return key_sums (B, Hkv, max_pages, page) too, as `sdpa`: [b, h, n, r] is of row r of the page
         block_table[b, n]. It is in the order of the sequence's keys, whatever page holds them, and 0 beyond the length.
       target: as in `sdpa`. On a GPU lengths and block table are not tested.

@@ -119,29 +119,6 @@ def merge(out: Sequence[int], element: str, state: str, *, has_terms: bool, are_
     return function("merge", given, {"out": result} | dict.fromkeys(rows, row), body.splitlines())
 
 
-def kv_append(
-    cache: Sequence[int],
-    new: Sequence[int],
-    element: str,
-    table: Sequence[int] | None,
-    page_layout: str | None,
-    strided: Collection[str],
-) -> str:
-    """The kernel of `attn.kv_append`: its last argument, the cache, is written in place; those `strided` are views."""
-    types = {"new": tensor(new, element), "positions": tensor(new[:1], "i32")}
-    clauses = f"positions(%positions : {types['positions']})"
-    if table is not None:
-        types["block_table"] = tensor(table, "i32")
-        clauses += f" block_table(%block_table : {types['block_table']})"
-    kind = types["cache"] = tensor(cache, element)
-    layout = "" if table is None else f" {{page_layout = #attn.page_layout<{page_layout}>}}"
-    body = [
-        f"%updated = attn.kv_append ins(%new : {types['new']}) {clauses}",
-        f"    outs(%cache : {kind}){layout} -> {kind}",
-    ]
-    return function("kv_append", types, {"updated": kind}, body, strided)
-
-
 def multi_head(
     arrays: Mapping[str, Sequence[int]], out: Sequence[int], element: str, attributes: Mapping[str, Any]
 ) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import api
-from attn.call import _call, _checks, _gradients, _lse, _packed, _problem, _running, _serving
+from attn.call import _call, _checks, _float8, _gradients, _lse, _packed, _problem, _running, _serving
 from attn.kernel import _cuda, _dlpack, _features, _library, _manifest, _tensor
 from attn.words import _signatures
 from attn.words._types import Integers, Tensor, TensorT
@@ -26,7 +26,7 @@ from attn.words._types import Integers, Tensor, TensorT
 Array = npt.NDArray[Any]
 
 # The options of attn.sdpa that decide what is compiled, and the others, which a library takes. Its results are new.
-COMPILED = frozenset({"score_mod", "mask_mod", "dynamic", "target"})
+COMPILED = frozenset({"score_mod", "mask_mod", "alibi_slopes", "softcap_first", *_float8.SCALES, "dynamic", "target"})
 
 
 @functools.cache

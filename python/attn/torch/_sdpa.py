@@ -13,10 +13,11 @@ from attn.torch import (
     _dtensor,
     _eager,
     _functions,
+    _narrow,
     _nested,
     _proxies,
     _record,
-    _regions,
+    _scores,
 )
 from attn.torch._ops import Call
 from attn.torch.parallel import _active
@@ -45,6 +46,11 @@ def sdpa(
     kv_lengths: Any = None,
     score_mod: Any = None,
     mask_mod: Any = None,
+    alibi_slopes: Tensor | None = None,
+    softcap_first: bool = False,
+    q_scale: float | Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    out_scale: float | Tensor | None = None,
     return_lse: bool = False,
     return_max: bool = False,
     q_origin: Any = None,
@@ -79,6 +85,11 @@ def sdpa(
       q_lengths, kv_lengths: integers, one an entry of the batch (…).
       score_mod, mask_mod: as in `attn.sdpa`. Tensors that score_mod reads have a gradient where they require one; those
         that mask_mod alone reads may require none.
+      alibi_slopes: (Hq,) or (B, Hq) floats: −slope · |i + Sk − Sq − j| is added to each score, behind score_mod and
+        softcap, of the lengths where they are there; as in `attn.sdpa`. They have a gradient where they require one.
+      softcap_first: softcap comes before score_mod, as FlashAttention has it, not behind it.
+      q_scale, out_dtype, out_scale: as in `attn.sdpa`: a q of 8 bits is widened in a pass of its own, and out made one
+        of 8 bits in another; out_dtype is one of 8 bits, or beside such a q also what it is widened to.
       return_lse: return lse (…, Hq, Sq) too, the natural logarithm of the sum of exp of the scores.
       return_max: return the largest score of each row (…, Hq, Sq) too, a sink among them, without gradient (QK-clip).
       q_origin, k_origin, b_origin, h_origin, whole: as in `attn.sdpa`, where the tensors begin in a whole that they are
@@ -101,8 +112,10 @@ def sdpa(
         _signatures.words("attn.torch.sdpa", sdpa, words)
     if _proxies.are_among(query, key, value):
         return _proxies.record(sdpa, {**locals()})
+    if _narrow.is_needed(query, q_scale, out_dtype, out_scale):
+        return _narrow.around(sdpa, query, query.dim() - 3, {**locals()})
     given = None
-    has_arrays = not (bias is sink is q_lengths is kv_lengths is score_mod is mask_mod is None)
+    has_arrays = not (bias is sink is q_lengths is kv_lengths is score_mod is mask_mod is alibi_slopes is None)
     has_origins = not (q_origin is k_origin is b_origin is h_origin is whole is None)
     if not (has_arrays or dropout_p or words or has_origins):
         constants = (is_causal, scale, enable_gqa, causal, align, return_lse, return_max, dynamic)
@@ -130,6 +143,11 @@ def sdpa(
             raise ValueError(
                 "expected no q_origin, k_origin, b_origin, h_origin or whole beside distributed or nested tensors, or "
                 "on several ranks, which say themselves where they begin; leave them out"
+            )
+        if alibi_slopes is not None or softcap_first:
+            raise ValueError(
+                "expected no alibi_slopes or softcap_first beside distributed or nested tensors, or on several ranks; "
+                "write score_mod"
             )
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
         options |= {"scale": scale, "causal": causal, "align": align, "bias": bias, "sink": sink}
@@ -159,7 +177,12 @@ def sdpa(
             raise ValueError("expected one of bias and an attn_mask of floats, found both; add them")
     causal = "top_left" if is_causal else causal
     offsets, causal, align = _record.offsets(causal, align)
-    regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q)
+    lengths = (_record.integers(q_lengths, q.device), _record.integers(kv_lengths, q.device))
+    if alibi_slopes is not None and has_origins:
+        raise ValueError("expected no origins beside alibi_slopes, whose distances are of the lengths given")
+    scores, how = (*q.shape[:3], k.shape[2]), {"lengths": lengths, "is_first": softcap_first, "dynamic": dynamic}
+    functions, words = _scores.traced(score_mod, mask_mod, scores, q, words, alibi_slopes, **how)
+    regions, captured, captures = functions
     call = Call(
         q,
         k,
@@ -168,8 +191,8 @@ def sdpa(
         bias=bias,
         mask=mask,
         sink=sink,
-        q_lengths=_record.integers(q_lengths, q.device),
-        kv_lengths=_record.integers(kv_lengths, q.device),
+        q_lengths=lengths[0],
+        kv_lengths=lengths[1],
         offsets=_record.integers(offsets, q.device),
         seeds=_seeds(dropout_p),
         scale=scale,
@@ -189,15 +212,24 @@ def sdpa(
     returned = ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max))
     made = _eager.run(call, returned, given)
     if made is None:
-        results = _functions.call(call.flat())
-        made = tuple([getattr(results, name) for name in returned])
+        made = _chosen(_functions.call(call.flat()), returned)
     shape = (*lead, *q.shape[1:3])[1 - max(query.dim(), key.dim(), value.dim()) :]
     if len(lead) != 1:
-        made = (made[0].reshape(*shape, v.shape[3]), *[x.reshape(shape) for x in made[1:]])
+        made = _in_shape(made, shape, v.shape[3])
     return made if len(made) > 1 else made[0]
 
 
 sdpa.__doc__ = _signatures.with_words(sdpa.__doc__)
+
+
+def _chosen(results: Any, names: tuple[str, ...]) -> tuple[Tensor, ...]:
+    """The results of these names."""
+    return tuple([getattr(results, name) for name in names])
+
+
+def _in_shape(made: tuple[Tensor, ...], shape: tuple[int, ...], columns: int) -> tuple[Tensor, ...]:
+    """out and results of rows in this shape of rows."""
+    return (made[0].reshape(*shape, columns), *[x.reshape(shape) for x in made[1:]])
 
 
 def _origins(value: Any, q: Tensor) -> Tensor | None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn.torch import _context, _csr, _ops, _out, _place, _record, _regions, _scales, _steps
+from attn.torch import _context, _csr, _narrow, _ops, _out, _place, _record, _scales, _scores, _steps
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
@@ -96,7 +96,8 @@ _operator_out = _out.define(Call, "paged_sdpa", {"lse": "return_lse", "sums": "r
 
 
 APPEND = "Tensor(a!) cache, Tensor new, Tensor? positions=None, Tensor? block_table=None, Tensor? slots=None, "
-APPEND += "str? page_layout=None"
+APPEND += "str? page_layout=None, Tensor? scale=None, Tensor(b!)? scale_cache=None, "
+APPEND += "Tensor? rope_cos=None, Tensor? rope_sin=None, Tensor? rope_positions=None, bool rope_interleaved=False"
 
 
 def _run_append(
@@ -106,18 +107,26 @@ def _run_append(
     block_table: Tensor | None = None,
     slots: Tensor | None = None,
     page_layout: str | None = None,
+    scale: Tensor | None = None,
+    scale_cache: Tensor | None = None,
+    rope_cos: Tensor | None = None,
+    rope_sin: Tensor | None = None,
+    rope_positions: Tensor | None = None,
+    rope_interleaved: bool = False,
 ) -> None:
     _out.check_writable("kv_append", "cache", cache)
     given = {"positions": positions, "block_table": block_table, "slots": slots}
+    given |= {"scale": scale, "scale_cache": scale_cache, "rope_cos": rope_cos, "rope_sin": rope_sin}
+    given["rope_positions"] = rope_positions
     tensors = {"q": cache, "new": new} | {name: x for name, x in given.items() if x is not None}
     options = _place.options(tensors, {} if page_layout is None else {"page_layout": page_layout})
-    attn.kv_append(cache, new, **given, **options)
+    attn.kv_append(cache, new, **given, rope_interleaved=rope_interleaved, **options)
 
 
 _append = torch.library.custom_op(
     "attn::kv_append",
     _run_append,
-    mutates_args=("cache",),
+    mutates_args=("cache", "scale_cache"),
     device_types=_ops.DEVICES,
     schema=f"({APPEND}) -> ()",
 )
@@ -125,7 +134,8 @@ _append = torch.library.custom_op(
 
 @_append.register_fake
 def _append_shapes(cache: Tensor, *arguments: Any) -> None:
-    names = ("new", "positions", "block_table", "slots")
+    names = ("new", "positions", "block_table", "slots", "page_layout", "scale", "scale_cache")
+    names += ("rope_cos", "rope_sin", "rope_positions")
     named = {name: x for name, x in zip(names, arguments, strict=False) if isinstance(x, Tensor)}
     _place.check({"q": cache, **named})
 
@@ -169,8 +179,13 @@ def paged_sdpa(
     sink: Tensor | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: Tensor | None = None,
+    softcap_first: bool = False,
     k_scale: float | Tensor | None = None,
     v_scale: float | Tensor | None = None,
+    q_scale: float | Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    out_scale: float | Tensor | None = None,
     out: Tensor | None = None,
     return_lse: bool = False,
     return_key_sums: bool = False,
@@ -202,6 +217,10 @@ def paged_sdpa(
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only.
       score_mod, mask_mod: as in `attn.paged_sdpa`: i and j count from the start of their sequence, b is the sequence.
         Under torch.compile and on a GPU i may be any number below total_q where arrays are read at it.
+      alibi_slopes: (Hq,) or (B, Hq) floats, as in `attn.sdpa`: distances are from the lengths of each sequence.
+      softcap_first: softcap comes before score_mod, as FlashAttention has it, not behind it.
+      q_scale, out_dtype, out_scale: as in `attn.sdpa`: a q of 8 bits is widened in a pass of its own, and out made one
+        of 8 bits in another; out_dtype is one of 8 bits, or beside such a q also what it is widened to.
       k_scale, v_scale: of quantised caches, (Hkv,), (pages, Hkv), or the shape of the caches without D; (B, Hkv, Sk)
         not with dynamic. A number, or a tensor of one, is that of all; None is 1 of fp8, and int8 has to have one.
       out: where out goes, which is returned: of its shape and type, over no input, without a gradient. It is written in
@@ -221,6 +240,8 @@ def paged_sdpa(
     """
     if words:
         _signatures.words("attn.torch.paged_sdpa", paged_sdpa, words)
+    if _narrow.is_needed(q, q_scale, out_dtype, out_scale):
+        return _narrow.around(paged_sdpa, q, 1, {**locals()})
     if block_table is None or kv_lengths is None or not (kv_indptr is kv_indices is last_page_len is None):
         csr = (kv_indptr, kv_indices, last_page_len)
         block_table, kv_lengths = _table_of(k_cache, block_table, kv_lengths, csr, page_layout)
@@ -229,7 +250,7 @@ def paged_sdpa(
         k_scale, v_scale = _scales.of(k_scale, v_scale, k_cache, heads)
     has_functions = score_mod is not None or mask_mod is not None
     if dynamic is True and cu_seqlens_q is not None and not has_functions:
-        tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale)
+        tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale, alibi_slopes)
         # Of one type and value: True is no number, though it has the hash of 1.
         given = [(name, type(x), x) for name, x in words.items()] if words else ()
         constants = (page_layout, scale, causal, align, return_lse, return_key_sums, *given)
@@ -237,13 +258,17 @@ def paged_sdpa(
         if made is not None:
             return made
     tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
-    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align, "out": out}
+    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align, "alibi_slopes": alibi_slopes}
+    tensors["out"] = out
     _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
     offsets, causal, align = _record.offsets(causal, align)
     given = (block_table, kv_lengths, cu_seqlens_q, offsets)
     table, lengths, sums, offsets = [_record.integers(x, q.device) for x in given]
-    scores = _scores(q, k_cache, table, sums, page_layout) if has_functions else ()
-    regions, captured, captures = _regions.traced(score_mod, mask_mod, scores, q)
+    is_scored = has_functions or alibi_slopes is not None
+    shape = _shape(q, k_cache, table, sums, page_layout) if is_scored else ()
+    how = {"lengths": (sums, lengths), "is_first": softcap_first, "dynamic": dynamic}
+    functions, words = _scores.traced(score_mod, mask_mod, shape, q, words, alibi_slopes, **how)
+    regions, captured, captures = functions
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
         cu_seqlens_q=sums,
@@ -282,7 +307,7 @@ def _table_of(
     return _csr.table(*csr, k_cache.shape[1 if page_layout == "nhd" else 2])
 
 
-def _scores(
+def _shape(
     q: Tensor, k_cache: Tensor, table: Tensor, sums: Tensor | None, page_layout: str
 ) -> tuple[int, int, int, int]:
     """Below what the indices of functions run, (B, Hq, Sq, Sk); of packed queries Sq is the longest sequence's.
@@ -311,11 +336,20 @@ def kv_append(
     block_table: Tensor | None = None,
     slots: Tensor | None = None,
     page_layout: str | None = None,
+    scale: float | Tensor | None = None,
+    scale_cache: Tensor | None = None,
+    rope_cos: Tensor | None = None,
+    rope_sin: Tensor | None = None,
+    rope_positions: Tensor | None = None,
+    rope_interleaved: bool = False,
 ) -> Tensor:
-    """`attn.kv_append` as an operator of PyTorch: new rows of keys or values in a cache, in place.
+    """`attn.kv_append` as an operator of PyTorch: new rows of keys or values in a cache, in place, in its type.
 
     Args:
-      cache, new, positions, block_table, slots, page_layout: as in `attn.kv_append`, as tensors.
+      cache, new, positions, block_table, slots, page_layout, scale_cache: as in `attn.kv_append`, as tensors.
+      scale: as there: a number, or a tensor of one element or (Hkv,), the k_scale or v_scale of attention.
+      rope_cos, rope_sin, rope_positions, rope_interleaved: as there: vLLM's cos_sin_cache is both tables, one beside
+        the other, of which halves are views.
 
     Returns:
       The cache itself.
@@ -325,9 +359,23 @@ def kv_append(
       RuntimeError: one has a tangent, or the cache is a tensor of inference mode outside of it. Nothing is written.
     """
     is_packed = positions is block_table is None and slots is not None
-    if is_packed and _steps.append(cache, new, slots, page_layout or "nhd"):
+    if scale is not None:
+        scale = _of_heads(scale, new)
+    how = _steps.AS_IT_IS
+    if not (scale is scale_cache is rope_cos is rope_sin is rope_positions is None) or rope_interleaved:
+        how = _steps.Conversion(scale, scale_cache, rope_cos, rope_sin, rope_positions, rope_interleaved)
+    if is_packed and _steps.append(cache, new, slots, page_layout or "nhd", how):
         return cache
-    _context.check(cache=cache, new=new, positions=positions, block_table=block_table, slots=slots)
-    integers = [_record.integers(x, cache.device) for x in (positions, block_table, slots)]
-    _append(cache, new, *integers, page_layout)
+    tensors = {"cache": cache, "new": new, "positions": positions, "block_table": block_table, "slots": slots}
+    _context.check(**tensors, **how._asdict())
+    integers = [_record.integers(x, cache.device) for x in (positions, block_table, slots, rope_positions)]
+    _append(cache, new, *integers[:3], page_layout, *how[:4], integers[3], rope_interleaved)
     return cache
+
+
+def _of_heads(scale: Any, new: Tensor) -> Tensor:
+    """A scale as kernels take it, (Hkv,), where it is one of all heads."""
+    if not isinstance(scale, Tensor):
+        return new.new_full((new.shape[1],), scale, dtype=torch.float32)
+    scale = scale.reshape(1).expand(new.shape[1]) if scale.numel() == 1 else scale
+    return scale.to(torch.float32).contiguous()

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
-from attn.call import _append, _checks, _pages, _running, _serving
+from attn.call import _append, _append_rope, _checks, _pages, _running, _serving
 from attn.errors import CompileError
 from attn.kernel import _device, _kernel, _plan, _subclasses, _tensor
 from attn.kernel._cache import plans
@@ -104,7 +104,7 @@ def paged(
     table: Tensor,
     lengths: Tensor,
     sums: Tensor,
-    others: tuple[Tensor | None, Tensor | None, Tensor | None],
+    others: tuple[Tensor | None, ...],
     constants: tuple[Any, ...],
     out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, ...] | None:
@@ -112,7 +112,7 @@ def paged(
 
     Args:
       q, keys, values, table, lengths, sums: as there, in its order.
-      others: sink, k_scale and v_scale.
+      others: sink, k_scale, v_scale and alibi_slopes.
       constants: page_layout, scale, causal, align, return_lse, return_key_sums, and words with the types of their
         values, and these.
       out: where the first result goes.
@@ -152,12 +152,12 @@ def _paged(
     table: Tensor,
     lengths: Tensor,
     sums: Tensor,
-    others: tuple[Tensor | None, Tensor | None, Tensor | None],
+    others: tuple[Tensor | None, ...],
     constants: tuple[Any, ...],
     out: Tensor | None,
 ) -> Tensor | tuple[Tensor, ...] | None:
     """As `paged`, of all rows of q."""
-    sink, k_scale, v_scale = others
+    sink, k_scale, v_scale, slopes = others
     try:
         (tokens, heads, size), (batch, width) = q.shape, table.shape
         form: tuple[Any, ...] = (
@@ -170,15 +170,17 @@ def _paged(
             constants,
         )
         tensors = [q, keys, values, lengths, sums, table]  # in the order of kernels
-        if not (sink is k_scale is v_scale is None):
-            tensors = [x for x in (q, keys, values, sink, lengths, k_scale, v_scale, sums, table) if x is not None]
+        if not (sink is k_scale is v_scale is slopes is None):
+            offsets = None if slopes is None else lengths - sums.diff()
+            given = (q, keys, values, sink, lengths, k_scale, v_scale, sums, table, slopes, offsets)
+            tensors = [x for x in given if x is not None]
             form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others])
         if not are_plain(tensors if out is None else [*tensors, out]):
             return None
         addresses = [x.data_ptr() for x in tensors]
         found = plans[form]  # None where a call converts or copies before the kernel has it
     except KeyError:
-        named = dict(zip(("sink", "k_scale", "v_scale"), others, strict=True), cu_seqlens_q=sums)
+        named = dict(zip(("sink", "k_scale", "v_scale", "alibi_slopes"), others, strict=True), cu_seqlens_q=sums)
         found = _keep_made(form, lambda: _made_paged(tensors, (q, keys, values, table, lengths), named, constants))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, of another rank, or without memory
         return None
@@ -191,6 +193,8 @@ def _paged(
         return made if made is None or len(made) > 1 else made[0]
     plan, described = found
     sizes = [tokens, heads, size, lengths.numel(), sums.numel(), batch, width]
+    if slopes is not None:
+        sizes += [*(slopes.shape if slopes.dim() == 2 else ()), batch]
     results = []
     for dtype, fixed, shape_of, is_like_q in described:
         shape = shape_of((tokens, batch, width, *fixed))
@@ -261,7 +265,26 @@ class _Append(NamedTuple):
     limit: int
 
 
-def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
+class Conversion(NamedTuple):
+    """What an append does to rows before they are written: words of `attn.torch.kv_append`, a scale (Hkv,) of f32."""
+
+    scale: Tensor | None = None
+    scale_cache: Tensor | None = None
+    rope_cos: Tensor | None = None
+    rope_sin: Tensor | None = None
+    rope_positions: Tensor | None = None
+    rope_interleaved: bool = False
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """Those whose forms a plan is for."""
+        return self[:4]
+
+
+AS_IT_IS = Conversion()
+
+
+def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str, how: Conversion) -> bool:
     """Whether a plan has done what `attn.torch.kv_append` does with slots."""
     if _eager.is_seen() or _device.of(cache) is not None:  # on a GPU PyTorch computes pages and rows of slots
         return False
@@ -272,12 +295,17 @@ def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
             (cache.shape, cache.dtype, cache.is_contiguous() or cache.stride()),
             (slots.dtype, slots.dim(), page_layout),
         )
+        tensors = (new, slots, cache)
+        if how is not AS_IT_IS:
+            form += tuple([x is not None and (x.shape, x.dtype, x.stride()) for x in how.tensors])
+            form += (how.rope_positions is not None and how.rope_positions.shape, how.rope_interleaved)
+            tensors += tuple([x for x in how[:5] if x is not None])
         # Of inference tensors outside of inference mode PyTorch decides.
-        if not are_plain((cache, new, slots)) or (cache.is_inference() and not torch.is_inference_mode_enabled()):
+        if not are_plain(tensors) or (cache.is_inference() and not torch.is_inference_mode_enabled()):
             return False
         found = plans[form]  # None where a call converts or copies before the kernel has it
     except KeyError:
-        found = _keep_made(form, lambda: _made_append(cache, new, slots, page_layout))
+        found = _keep_made(form, lambda: _made_append(cache, new, slots, page_layout, how))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, or of another rank
         return False
     if found is None:
@@ -288,22 +316,47 @@ def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> bool:
         return False
     rows, pages, count, _memory = places
     sizes = [count, heads, 1, size, count, count, 1]
-    if count and not _runs(plan, [new.data_ptr(), rows, pages, cache.data_ptr()], sizes):
+    read, written, positions = [], [cache], None
+    if how is not AS_IT_IS:
+        read = [] if how.scale is None else [how.scale.data_ptr()]
+        written += [] if how.scale_cache is None else [how.scale_cache]
+        if how.rope_cos is not None and how.rope_sin is not None:
+            places = how.rope_positions
+            if places is not None and places.shape == (tokens,):  # of padding too
+                places = places[:count]
+            positions = _positions(places, count, how.rope_cos.shape[0])
+            if positions is None:
+                return False
+            read += [positions.ctypes.data, how.rope_cos.data_ptr(), how.rope_sin.data_ptr()]
+            sizes += [count, 1]
+    if count and not _runs(plan, [new.data_ptr(), rows, pages, *read, *[x.data_ptr() for x in written]], sizes):
         return False
-    if not cache.is_inference():
-        increment_version(cache)
+    for x in written:
+        if not x.is_inference():
+            increment_version(x)
     return True
 
 
-def _made_append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str) -> _Append | None:
+def _positions(given: Tensor | None, tokens: int, count: int) -> Any:
+    """The positions of tokens in tables, i32 (tokens, 1); None where they are wrong."""
+    try:
+        return _append_rope.positions(given, None, (tokens, 1, 1, 1), count)
+    except (TypeError, ValueError):
+        return None
+
+
+def _made_append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str, how: Conversion) -> _Append | None:
     """The plan.
 
     Raises:
       TypeError, ValueError, CompileError: the call is refused.
     """
     old, rows = (_tensor.as_array(name, x) for name, x in (("cache", cache), ("new", new)))
-    kernel, inputs, page = _append.by_slots(old, rows, slots, page_layout, "host")
-    plan, copied = kernel.plan(inputs, [x["name"] for x in kernel.outputs], APPEND_SIZES, [old])
+    scale, table, *_ = how
+    rope = {name: x for name, x in how._asdict().items() if name in _append_rope.KEYWORDS}
+    kernel, inputs, page = _append.by_slots(old, rows, slots, page_layout, "host", scale, table, rope)
+    written = [old] if table is None else [old, _tensor.as_array("scale_cache", table)[..., None]]
+    plan, copied = kernel.plan(inputs, [x["name"] for x in kernel.outputs], APPEND_SIZES, written)
     return None if copied else _Append(plan, page, old.shape[0] * page)
 
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from attn.torch import _batches, _context, _ops, _out, _record
+from attn.torch import _batches, _context, _narrow, _ops, _out, _record, _scores
 from attn.torch.parallel import _active
 from attn.words import _signatures
+from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
 
 Tensor = torch.Tensor
@@ -25,12 +26,15 @@ class Call(NamedTuple):
     v: Tensor
     cu_seqlens_q: Tensor
     cu_seqlens_k: Tensor
+    captures: list[Tensor]
     sink: Tensor | None = None
     offsets: Tensor | None = None
     scale: float | None = None
     causal: str | None = None
     align: str | None = None
     dynamic: bool = False
+    regions: str = ""
+    captured: str = ""
     words: tuple[Any, ...] = ()
 
     of, flat, tensors = classmethod(_record.of), _record.flat, _record.tensors
@@ -64,6 +68,13 @@ def varlen_sdpa(
     causal: str | Tensor | None = None,
     align: str | Tensor | None = None,
     sink: Tensor | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    alibi_slopes: Tensor | None = None,
+    softcap_first: bool = False,
+    q_scale: float | Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    out_scale: float | Tensor | None = None,
     out: Tensor | None = None,
     return_lse: bool = False,
     return_max: bool = False,
@@ -82,6 +93,13 @@ def varlen_sdpa(
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.varlen_sdpa`, from the lengths of each sequence; offsets are (B,).
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only; has a gradient.
+      score_mod, mask_mod: as in `attn.varlen_sdpa`. Tensors that score_mod reads have a gradient where they require
+        one; those that mask_mod alone reads may require none. Under torch.compile and on a GPU i and j may be any
+        number below total_q and total_k where arrays are read at them.
+      alibi_slopes: (Hq,) or (B, Hq) floats, as in `sdpa`: distances are from the lengths of each sequence.
+      softcap_first: softcap comes before score_mod, as FlashAttention has it, not behind it.
+      q_scale, out_dtype, out_scale: as in `attn.sdpa`: a q of 8 bits is widened in a pass of its own, and out made one
+        of 8 bits in another; out_dtype is one of 8 bits, or beside such a q also what it is widened to.
       out: where out goes, as in `paged_sdpa`; beside it rows behind the last sums are padding.
       return_lse: return lse (Hq, total_q) too.
       return_max: return the largest score of each row (Hq, total_q) too, a sink among them, without gradient.
@@ -96,24 +114,44 @@ def varlen_sdpa(
     """
     if words:
         _signatures.words("attn.torch.varlen_sdpa", varlen_sdpa, words)
+    if _narrow.is_needed(q, q_scale, out_dtype, out_scale):
+        return _narrow.around(varlen_sdpa, q, 1, {**locals()})
     sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     _context.check(q=q, k=k, v=v, sink=sink, causal=causal, align=align, out=out, **sums)
+    has_functions = not (score_mod is mask_mod is alibi_slopes is None)
     if _active.stack:
         if out is not None:
             raise ValueError("expected no out= inside of attn.torch.context_parallel, found one; leave it out")
+        if has_functions:
+            raise ValueError("expected no score_mod, mask_mod or alibi_slopes of packed sequences on several ranks")
         options = {"scale": scale, "causal": causal, "align": align, "sink": sink, "return_lse": return_lse}
         options |= {"return_max": return_max, **words}
         return _active.packed_call(q, k, v, cu_seqlens_q, cu_seqlens_k, options)
     offsets, causal, align = _record.offsets(causal, align)
     integers = [_record.integers(x, q.device) for x in (cu_seqlens_q, cu_seqlens_k, offsets)]
-    flat = _record.flat_words(words)
-    call = Call(q, k, v, *integers[:2], sink, integers[2], scale, causal, align, dynamic, flat)
+    shape = _shape(q, k, *integers[:2]) if has_functions else ()
+    how = {"lengths": integers[:2], "is_first": softcap_first, "dynamic": dynamic}
+    (regions, captured, captures), words = _scores.traced(score_mod, mask_mod, shape, q, words, alibi_slopes, **how)
+    call = Call(
+        *(q, k, v, *integers[:2], captures, sink, integers[2], scale, causal, align, dynamic, regions, captured),
+        words=_record.flat_words(words),
+    )
     if out is None:
         out, lse, row_max, _ = _operator(*call.flat())
     else:
         lse, row_max = _operator_out(out, *call.flat())
     rows = ([lse] if return_lse else []) + ([row_max] if return_max else [])
     return (out, *rows) if rows else out
+
+
+def _shape(q: Tensor, k: Tensor, rows: Tensor, keys: Tensor) -> tuple[int, int, int, int]:
+    """Below what the indices of functions run, (B, Hq, Sq, Sk): the longest sequences, where sums have values here."""
+    if q.dim() != 3 or rows.dim() != 1 or rows.numel() < 2:
+        return (1, 1, 1, 1)  # which the operator refuses
+    longest = [q.shape[0], k.shape[0]]
+    if not torch.compiler.is_compiling() and rows.is_cpu:
+        longest = [max(1, int(x.diff().max())) if x.numel() > 1 else 1 for x in (rows, keys)]
+    return (rows.numel() - 1, q.shape[1], longest[0], longest[1])
 
 
 varlen_sdpa.__doc__ = _signatures.with_words(varlen_sdpa.__doc__)

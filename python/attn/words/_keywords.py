@@ -45,18 +45,21 @@ OWN: dict[str, Rows] = {
     "kv_lengths": OTHERS["seqused_k"][1:],
     "causal": (Row("is_causal", "is_causal="),),
     "dropout": OTHERS["dropout_p"][1:],
+    "alibi_slopes": OTHERS["alibi"][1:],
 }
 # Which function has the keywords that not all have, by the first that has them.
 HOMES: dict[str, tuple[str, ...]] = {
     "attn.sdpa": (
         *("q", "k", "v", "scale", "causal", "window", "chunk", "prefix", "softcap", "bias", "mask", "sink", "align"),
-        *("q_lengths", "kv_lengths", "score_mod", "mask_mod", "dropout", "layout", "heads", "k_scale", "v_scale"),
+        *("q_lengths", "kv_lengths", "score_mod", "mask_mod", "alibi_slopes", "softcap_first", "dropout", "layout"),
+        *("heads", "k_scale", "v_scale", "q_scale", "out_scale"),
         *("q_origin", "k_origin", "b_origin", "h_origin", "whole"),
         *("return_lse", "return_weights", "return_max", "return_log_sum", "return_key_sums", "out_dtype", "into"),
         *("dynamic", "target"),
     ),
     "attn.varlen_sdpa": ("cu_seqlens_q", "cu_seqlens_k", "out"),
     "attn.paged_sdpa": ("k_cache", "v_cache", "block_table", "page_layout"),
+    "attn.kv_append": ("slots", "scale_cache", "rope_cos", "rope_sin", "rope_positions", "rope_interleaved"),
     "attn.sdpa_backward": ("lse", "dout", "dlse", "grad"),
     "attn.multi_head": ("x", "w_q", "w_k", "w_v", "w_o", "kv_heads"),
     "attn.compile": ("source", "name", "parallel", "reference", "fail_on_fallback", "cache"),
@@ -86,9 +89,9 @@ def _advise(name: str, known: list[str]) -> str:
     if home:
         return f"{home} has it"
     near = difflib.get_close_matches(name, known, n=1, cutoff=OWN_CLOSENESS)
-    if near:
-        return f"did you mean {near[0]!r}?"
     other = difflib.get_close_matches(name, OTHERS, n=1, cutoff=OTHER_CLOSENESS)
+    if near and difflib.get_close_matches(name, [*near, *other], n=1, cutoff=OWN_CLOSENESS) == near:
+        return f"did you mean {near[0]!r}?"
     if other:
         return f"for {other[0]!r} {_write(OTHERS[other[0]], known)}"
     return f"write one of {', '.join(known)}"

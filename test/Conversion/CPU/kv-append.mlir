@@ -34,3 +34,18 @@ func.func @pages(%new: memref<2x4x1x8xf32>, %p: memref<2xi32>, %t: memref<2x3xi3
       outs(%cache : memref<6x16x4x8xf32>) {page_layout = #attn.page_layout<nhd>}
   return
 }
+
+// Rows of another type are divided by the scale of their head and converted while they are written.
+// CHECK-LABEL: func @quantised(
+//       CHECK:   %[[SCALE:.*]] = memref.load %arg2[%{{.*}}] : memref<4xf32>
+//       CHECK:     scf.for
+//       CHECK:       %[[X:.*]] = memref.load %arg0
+//       CHECK:       %[[WIDE:.*]] = arith.extf %[[X]] : bf16 to f32
+//       CHECK:       arith.divf %[[WIDE]], %[[SCALE]]
+//       CHECK:       %[[CODE:.*]] = arith.bitcast %{{.*}} : i8 to f8E4M3FN
+//       CHECK:       memref.store %[[CODE]], %arg3
+func.func @quantised(%new: memref<2x4x?x8xbf16>, %p: memref<2xi32>, %s: memref<4xf32>, %cache: memref<2x4x?x8xf8E4M3FN>) {
+  attn.kv_append ins(%new : memref<2x4x?x8xbf16>) positions(%p : memref<2xi32>) scale(%s : memref<4xf32>)
+      outs(%cache : memref<2x4x?x8xf8E4M3FN>)
+  return
+}

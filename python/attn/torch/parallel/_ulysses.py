@@ -62,7 +62,7 @@ def _whole_rows(plan: Any, q: Tensor, k: Tensor, v: Tensor, sink: Tensor | None)
         return results[0], results[1]
     sums = torch.tensor(mask.starts, dtype=torch.int32, device=q.device)
     q, k, v = (x[0].transpose(0, 1).contiguous() for x in (q, k, v))
-    packed = _varlen.Call(q, k, v, sums, sums, sink, None, plan.scale, causal, align, True, flat)
+    packed = _varlen.Call(q, k, v, sums, sums, [], sink, None, plan.scale, causal, align, True, words=flat)
     results = _varlen._operator(*packed.flat())
     return results[0].transpose(0, 1)[None], results[1][None]
 
