@@ -40,8 +40,8 @@ class Sdpa(Words, total=False):
     dropout: tuple[float, int, int] | None
     layout: str
     heads: int | tuple[int, int] | None
-    k_scale: Tensor | None
-    v_scale: Tensor | None
+    k_scale: float | Tensor | None
+    v_scale: float | Tensor | None
     q_scale: float | Tensor | None
     out_scale: float | Tensor | None
     out_dtype: Any
@@ -86,8 +86,8 @@ class VarlenSdpa(Words, total=False):
     mask_mod: MaskMod | None
     alibi_slopes: Tensor | None
     softcap_first: bool
-    k_scale: Tensor | None
-    v_scale: Tensor | None
+    k_scale: float | Tensor | None
+    v_scale: float | Tensor | None
     q_scale: float | Tensor | None
     out_scale: float | Tensor | None
     out_dtype: Any
@@ -128,8 +128,8 @@ class PagedSdpa(Words, total=False):
     mask_mod: MaskMod | None
     alibi_slopes: Tensor | None
     softcap_first: bool
-    k_scale: Tensor | None
-    v_scale: Tensor | None
+    k_scale: float | Tensor | None
+    v_scale: float | Tensor | None
     q_scale: float | Tensor | None
     out_scale: float | Tensor | None
     out_dtype: Any
