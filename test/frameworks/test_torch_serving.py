@@ -8,7 +8,7 @@ import attn
 import attn.torch as at
 from attn import reference
 from attn.kernel._cache import plans
-from attn.torch import _regions, _serving, _steps
+from attn.torch import _append_steps, _regions, _serving, _steps
 from attn.torch._serving import _append, _operator
 
 HQ, HKV, D, PAGE, PAGES = 4, 2, 32, 16, 12
@@ -239,7 +239,7 @@ def test_other_steps_take_one_plan(calls, dtype, return_lse):
 def test_other_numbers_of_tokens_append_by_one_plan(calls):
     cache = torch.zeros(PAGES, PAGE, HKV, D)
     wanted = cache.clone()
-    for count in (3, 1, 0, _steps.FEW_TOKENS + 1, 100, 2):
+    for count in (3, 1, 0, _append_steps.FEW_TOKENS + 1, 100, 2):
         new, slots = torch.randn(count, HKV, D), torch.randperm(PAGES * PAGE)[:count]
         before = cache._version
         assert at.kv_append(cache, new, slots=slots) is cache
@@ -354,7 +354,7 @@ def test_slots_that_a_plan_refuses(calls, name):
     slots, message = MISTAKES[name]
     cache = torch.zeros(PAGES, PAGE, HKV, D)
     at.kv_append(cache, torch.zeros(3, HKV, D), slots=torch.tensor([0, 1, 2]))
-    more = torch.arange(PAGES * PAGE)[20 : 20 + _steps.FEW_TOKENS]
+    more = torch.arange(PAGES * PAGE)[20 : 20 + _append_steps.FEW_TOKENS]
     for slots_of, count in ((torch.tensor(slots), 3), (torch.cat([torch.tensor(slots), more]), 3 + more.numel())):
         with pytest.raises(ValueError, match=message if count == 3 else message.replace(r"\(3,\)", "")):
             at.kv_append(cache, torch.ones(count, HKV, D), slots=slots_of)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn.torch import _context, _csr, _narrow, _ops, _out, _place, _record, _scales, _scores, _steps
+from attn.torch import _append_steps, _context, _csr, _narrow, _ops, _out, _place, _record, _scales, _scores, _steps
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
@@ -361,10 +361,10 @@ def kv_append(
     is_packed = positions is block_table is None and slots is not None
     if scale is not None:
         scale = _of_heads(scale, new)
-    how = _steps.AS_IT_IS
+    how = _append_steps.AS_IT_IS
     if not (scale is scale_cache is rope_cos is rope_sin is rope_positions is None) or rope_interleaved:
-        how = _steps.Conversion(scale, scale_cache, rope_cos, rope_sin, rope_positions, rope_interleaved)
-    if is_packed and _steps.append(cache, new, slots, page_layout or "nhd", how):
+        how = _append_steps.Conversion(scale, scale_cache, rope_cos, rope_sin, rope_positions, rope_interleaved)
+    if is_packed and _append_steps.append(cache, new, slots, page_layout or "nhd", how):
         return cache
     tensors = {"cache": cache, "new": new, "positions": positions, "block_table": block_table, "slots": slots}
     _context.check(**tensors, **how._asdict())
