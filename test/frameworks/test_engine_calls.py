@@ -8,88 +8,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from engine_steps import GARBAGE, HKV, HQ, LENGTHS, PAGE, PAGES, SUMS, WAYS, D, Step, attend, close, way
 
 import attn
 import attn.torch as at
 
-HQ, HKV, D, PAGE, PAGES = 4, 2, 59, 16, 24
-LENGTHS, SUMS = [70, 33, 0, 1, 96], [0, 5, 6, 6, 7, 9]
-GARBAGE = [-1, PAGES, 2**31 - 1, -(2**31)]
-WAYS = {
-    "eager": lambda f, *x: f(*x),
-    "a graph": lambda f, *x: torch.compile(f, fullgraph=True, backend="aot_eager", dynamic=False)(*x),
-    "inference": torch.inference_mode()(lambda f, *x: f(*x)),
-}
-
-
-@pytest.fixture(params=WAYS)
-def run(request):
-    torch._dynamo.reset()
-    return WAYS[request.param]
-
-
-def integers(values):
-    return torch.tensor(values, dtype=torch.int32)
-
-
-class Step:
-    """A step: caches whose pages of no sequence are NaN, and a table with anything behind the lengths."""
-
-    def __init__(self, size=D, seed=0):
-        """Draws it."""
-        torch.manual_seed(seed)
-        self.q = torch.randn(SUMS[-1], HQ, size)
-        self.caches = list(torch.randn(2, PAGES, PAGE, HKV, size))
-        self.lengths, self.sums = integers(LENGTHS), integers(SUMS)
-        self.table, pages = torch.zeros(5, 6, dtype=torch.int32), iter(torch.randperm(PAGES).tolist())
-        for b, length in enumerate(LENGTHS):
-            for n in range(6):
-                self.table[b, n] = next(pages) if n * PAGE < length else GARBAGE[(b + n) % 4]
-        for page in pages:
-            for cache in self.caches:
-                cache[page] = math.nan
-
-    @property
-    def given(self):
-        """The operands of a call."""
-        return self.q, *self.caches, self.table, self.lengths
-
-    @property
-    def causal(self):
-        """What all calls say beside them."""
-        return {"cu_seqlens_q": self.sums, "causal": "bottom_right"}
-
-    def keys(self, b, scales=(1.0, 1.0)):
-        """Keys and values of a sequence (length, Hkv, D)."""
-        count, pages = LENGTHS[b], self.table[b, : -(-LENGTHS[b] // PAGE)].long()
-        wide = [(c.double() * s)[pages] for c, s in zip(self.caches, scales, strict=True)]
-        return [x.reshape(-1, HKV, x.shape[-1])[:count].numpy() for x in wide]
-
-    def expected(self, scales=(1.0, 1.0), first=0, **options):
-        """out (total, Hq, D) and lse (Hq, total), of keys from `first` on."""
-        rows = [self.q[SUMS[b] : SUMS[b + 1]].detach().double().numpy() for b in range(len(LENGTHS))]
-        parts = [attend(x, *self.keys(b, scales), first=first, **options) for b, x in enumerate(rows)]
-        return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts], 1)
-
-
-def attend(q, k, v, causal=True, left=None, right=None, scale=None, first=0, sink=None):
-    """Attention of the last queries of a sequence, (rows, Hq, D); row i stands at keys − rows + i."""
-    i, j = np.arange(len(q))[:, None] + len(k) - len(q), np.arange(len(k))
-    keep = (j >= first) & (j <= (i if causal else i + 10**6))
-    keep &= (i - j <= (10**6 if left is None else left)) & (j - i <= (10**6 if right is None else right))
-    group = q.shape[1] // k.shape[1]
-    out, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[1::-1], -np.inf)
-    for h in range(q.shape[1]):
-        s = np.where(keep, q[:, h] @ k[:, h // group].T * (scale or 1 / math.sqrt(q.shape[2])), -np.inf)
-        with np.errstate(divide="ignore"):
-            total = np.exp(s).sum(1) + (0 if sink is None else math.exp(sink[h]))
-            lse[h] = np.log(total)
-        out[:, h] = np.exp(s) @ v[:, h // group] / np.where(total, total, 1)[:, None]
-    return out, lse
-
-
-def close(found, wanted, atol=2e-6):
-    np.testing.assert_allclose(np.asarray(found.detach(), np.float64), wanted, atol=atol, rtol=1e-5)
+run = pytest.fixture(params=WAYS)(way)
 
 
 def test_out_is_written_in_place(run):
@@ -163,6 +87,12 @@ def test_out_that_is_refused():
         (step.q, ValueError, "memory of its own, found an overlap with argument 0 'q'"),
         (step.caches[1].view(-1)[: step.q.numel()].view_as(step.q), ValueError, "found an overlap with argument 2 'v'"),
         (torch.empty(SUMS[-1], HQ, D + 1), ValueError, "expected shape"),
+        (
+            torch.empty(SUMS[-1], HQ, D + 1)[..., :5],
+            ValueError,
+            r"expected out of shape \(9, 4, 59\), found \(9, 4, 5\)",
+        ),
+        (step.caches[0].view(-1)[: 2 * step.q.numel()].view(9, HQ, 2 * D)[..., D:], ValueError, "overlap with k_cache"),
         (torch.empty_like(step.q, dtype=torch.float64), TypeError, "expected type float32, found float64"),
     ):
         before = out.clone()
@@ -340,112 +270,6 @@ def test_a_scale_of_one_is_none_of_floats(run):
         at.paged_sdpa(*step.given, **step.causal, k_scale=0.5)
     q, k, v = (np.ones((1, 2, 3, 8), np.float32) for _ in "qkv")
     np.testing.assert_array_equal(attn.sdpa(q, k, v, k_scale=1.0, v_scale=1.0), attn.sdpa(q, k, v))
-
-
-def parts(count, rng):
-    """out and lse of two parts (rows, Hq, D), (rows, Hq); row 0 has no keys in one, row 1 none in both."""
-    outs, lses = rng.standard_normal((2, count, HQ, D)), rng.standard_normal((2, count, HQ)) * 3
-    lses[0, :2] = lses[1, 1:2] = -np.inf
-    outs[0, :2] = outs[1, 1:2] = np.nan
-    with np.errstate(invalid="ignore"):
-        weights = np.exp(lses - lses.max(0))
-    weights = np.where(np.isneginf(lses), 0, weights)
-    total = weights.sum(0)
-    out = (np.where(weights[..., None] == 0, 0, outs) * weights[..., None]).sum(0) / np.where(total, total, 1)[
-        ..., None
-    ]
-    with np.errstate(divide="ignore"):
-        lse = np.where(total == 0, -np.inf, lses.max(0) + np.log(total))
-    return outs, lses, out, lse
-
-
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64], ids=str)
-@pytest.mark.parametrize("layout", ["hn", "nh", "bhsd"])
-def test_merge(run, layout, kind):
-    state = torch.float64 if kind == torch.float64 else torch.float32
-    for count in (9, 7, HQ):  # of one kernel; as many rows as heads do not tell the layout
-        outs, lses, out, lse = parts(count, np.random.default_rng(count))
-        outs, lses = torch.tensor(outs).to(kind), torch.tensor(lses).to(state)
-        if layout == "hn":
-            lses, lse = lses.mT.contiguous(), lse.T
-        if layout == "bhsd":
-            outs, lses, out, lse = outs[:, None], lses[:, None], out[None], lse[None]
-        named = {"lse_layout": layout} if count == HQ and layout != "bhsd" else {}
-        call = lambda a, b: at.merge(a, lses[0], b, lses[1], **named)  # noqa: B023, E731
-        found = run(call, outs[0], outs[1])
-        close(found[0].double(), out, atol=2e-2 if kind == torch.bfloat16 else 1e-6)
-        close(found[1], lse)
-        if kind == torch.float32:
-            arrays = [x.numpy() for x in (outs[0], lses[0], outs[1], lses[1])]
-            np.testing.assert_array_equal(attn.merge(*arrays, **named)[0], found[0])
-    if layout == "nh":
-        with pytest.raises(ValueError, match=r'as many rows as heads, 4, .* write lse_layout="hn"'):
-            at.merge(outs[0], lses[0], outs[1], lses[1])
-
-
-@pytest.mark.parametrize("padded", [False, True])
-def test_a_shared_prefix(run, padded):
-    """cascade_sdpa: as if each table began with the pages of the prefix."""
-    step = Step()
-    step.q = torch.cat([step.q, torch.zeros(3, HQ, D)]) if padded else step.q
-    prefix, count = step.table[4, :2], 27  # not a whole page
-    sink = torch.randn(HQ)
-
-    def call(q):
-        shared = (prefix, count, step.table[:4], step.lengths[:4])
-        options = dict(cu_seqlens_q=step.sums[:5], sink=sink, return_lse=True)
-        return at.cascade_sdpa(q, *step.caches, *shared, **options)
-
-    out, lse = run(call, step.q)
-    front = [x[:count] for x in step.keys(4)]
-    for b in range(4):
-        rows = slice(SUMS[b], SUMS[b + 1])
-        keys = [np.concatenate(x) for x in zip(front, step.keys(b), strict=True)]
-        wanted = attend(step.q[rows].double().numpy(), *keys, sink=sink.numpy())
-        close(out[rows], wanted[0])
-        close(lse[:, rows], wanted[1])
-
-
-def test_pages_in_rows_one_after_the_other(run):
-    """kv_indptr, kv_indices and last_page_len of FlashInfer; a sequence has no page."""
-    step = Step()
-    counts = [-(-x // PAGE) for x in LENGTHS]
-    indices = torch.cat([step.table[b, :count] for b, count in enumerate(counts)])
-    given = dict(kv_indptr=integers([0, *np.cumsum(counts)]), kv_indices=indices)
-    given["last_page_len"] = integers([x - (n - 1) * PAGE if n else 0 for x, n in zip(LENGTHS, counts, strict=True)])
-    close(run(lambda q: at.paged_sdpa(q, *step.caches, **step.causal, **given), step.q), step.expected()[0])
-    for wrong, error, message in (
-        (dict(last_page_len=None), TypeError, "found last_page_len as NoneType"),
-        (dict(kv_indptr=given["kv_indptr"][:-1]), ValueError, r"expected kv_indptr of shape \(batch \+ 1,\)"),
-        (dict(kv_indptr=given["kv_indptr"] + 1), ValueError, "expected kv_indptr never to decrease"),
-        (dict(block_table=step.table), TypeError, "write one of the two whole"),
-        (dict.fromkeys(given), TypeError, "write one of the two whole"),
-    ):
-        with pytest.raises(error, match=message):
-            at.paged_sdpa(step.q, *step.caches, **step.causal, **(given | wrong))
-
-
-@pytest.mark.parametrize("window", [None, (20, 0), (3, -1), -1], ids=str)
-@pytest.mark.parametrize("causal", ["bottom_right", None])
-def test_new_keys_beside_the_cache(run, causal, window):
-    """extend_sdpa: the cache holds what is in front of the tokens of the step."""
-    step = Step()
-    new = [np.concatenate([step.keys(b)[n][LENGTHS[b] - SUMS[b + 1] + SUMS[b] :] for b in range(5)]) for n in (0, 1)]
-    k, v = (torch.tensor(x).float() for x in new)
-    before = step.lengths - step.sums.diff()
-    caches = [x.clone() for x in step.caches]
-    for b, length in enumerate(LENGTHS):  # what is not in the cache yet
-        for j in range(int(before[b]), length):
-            for cache in caches:
-                cache[step.table[b, j // PAGE], j % PAGE] = math.nan
-    options = dict(cu_seqlens_q=step.sums, causal=causal, window=window, return_lse=True)
-    out, lse = run(lambda q: at.extend_sdpa(q, k, v, *caches, step.table, before, **options), step.q)
-    left, right = window if isinstance(window, tuple) else (None, None)
-    wanted = step.expected(causal=causal is not None, left=left, right=None if right == -1 else right)
-    close(out, wanted[0])
-    close(lse, wanted[1])
-    pad = [torch.cat([x, torch.zeros_like(x[:3])]) for x in (step.q, k, v)]
-    assert torch.equal(at.extend_sdpa(*pad, *caches, step.table, before, **options)[0][: SUMS[-1]], out)
 
 
 NO_WORDS = [dict(softcap=0), dict(softcap=0.0), dict(softcap=None), dict(window=-1), dict(window=(-1, -1))]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from attn.kernel import _cuda, _device, _tensor
 
 OF_SUMS = ("float32", "float64")
@@ -55,6 +57,20 @@ def place(out: Any, into: Any, others: int) -> tuple[Any, ...] | None:
     if _device.of(out) is None and not _tensor.as_array("out", out).flags.c_contiguous:
         return None
     return (out, *[None] * others)
+
+
+def check_apart(out: Any, operands: Mapping[str, Any]) -> None:
+    """For an array that is copied to, as entries of kernels test those that they write.
+
+    Raises:
+      ValueError: it shares memory with a tensor among the operands.
+    """
+    own = _tensor.as_array("out", out)
+    for name, x in operands.items():
+        if hasattr(x, "__dlpack__"):
+            array = _tensor.as_array(name, x)
+            if np.may_share_memory(own, array) and np.shares_memory(own, array):
+                raise ValueError(f"expected out with memory of its own, found an overlap with {name}")
 
 
 def copied(out: Any, results: Any) -> Any:

@@ -64,6 +64,7 @@ def run(kind: Kind, given: dict[str, Any]) -> Any:
     if out is not None:
         state = _into.place(out, into, sum(given.get(x) is True for x in RETURNED))
         if state is None:
+            _into.check_apart(out, operands)
             return _into.copied(out, run(kind, given | {"out": None}))
     if into is None:
         given["into"] = ()
