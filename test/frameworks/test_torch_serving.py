@@ -236,6 +236,20 @@ def test_other_steps_take_one_plan(calls, dtype, return_lse):
     assert calls == ["paged"]
 
 
+def test_shifted_views_of_one_memory_are_caches(calls):
+    """Of unlike numbers of pages: eager by a plan, and in a graph and exported by the operator."""
+    memory = torch.randn(2 * PAGES, PAGE, HKV, D)
+    q, _, _, table, lengths, sums = step()
+    for k, v in ((memory, memory[1:]), (memory[2:], memory[1:])):
+        run = lambda q, k, v: at.paged_sdpa(q, k, v, table * 2, lengths, cu_seqlens_q=sums, causal="bottom_right")  # noqa: E731
+        wanted = expected(q, k, v, table * 2, lengths, sums, causal="bottom_right")
+        calls.clear()
+        for _ in range(2):
+            np.testing.assert_allclose(run(q, k, v), wanted, atol=1e-5)
+        assert calls == ["paged"]
+        np.testing.assert_allclose(torch.compile(run, fullgraph=True)(q, k, v), wanted, atol=1e-5)
+
+
 def test_other_numbers_of_tokens_append_by_one_plan(calls):
     cache = torch.zeros(PAGES, PAGE, HKV, D)
     wanted = cache.clone()

@@ -158,8 +158,43 @@ def test_bad_lengths_tables_and_layouts():
         attn.paged_sdpa(q, k, v, np.zeros((2, limit), int), lengths)
     with pytest.raises(ValueError, match='page_layout to be "nhd" or "hnd"'):
         attn.paged_sdpa(q, k, v, table, lengths, page_layout="ndh")
-    with pytest.raises(ValueError, match="v_cache to have the pages and heads of k_cache"):
-        attn.paged_sdpa(q, k, v[:-1], table, lengths)
+    for wrong in (v[:, :-1], v[:, :, :-1]):
+        with pytest.raises(ValueError, match="v_cache to have the page and heads of k_cache"):
+            attn.paged_sdpa(q, k, wrong, table, lengths)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("is_longer", ["k", "v"])
+def test_caches_of_unlike_numbers_of_pages(layout, is_longer):
+    """As shifted views of one memory: pages that only one cache has are no pages."""
+    pages = Pages(16, layout)
+    q, k, v, table, lengths = pages.arguments
+    count = k.shape[0]
+    more = [np.concatenate([x, np.full_like(x[:3], np.nan)]) for x in (k, v)]
+    pages.arguments[1:3] = (more[0], v) if is_longer == "k" else (k, more[1])
+    for options in ({}, {"dynamic": True}, {"dynamic": True}):  # of the last the kernel is remembered
+        pages.check(causal="bottom_right", **options)
+    of_32, given = [*pages.arguments[:4], lengths.astype(np.int32)], {"page_layout": layout, "return_lse": True}
+    for _ in range(2):
+        compare(attn.paged_sdpa(*of_32, **given), reference.paged_sdpa, *of_32, **given)
+    bad = table.copy()
+    bad[2, 1] = count
+    for dynamic in (False, True):
+        with pytest.raises(ValueError, match=rf"block_table in 0 to {count - 1}, found {count} at"):
+            attn.paged_sdpa(q, *pages.arguments[1:3], bad, of_32[4], page_layout=layout, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("of", ["head", "page", "slot"])
+def test_scales_of_caches_of_unlike_numbers_of_pages(rng, of):
+    pages = Pages(16)
+    q, k, v, table, lengths = pages.arguments
+    caches = [rng.integers(-128, 128, (rows, *x.shape[1:]), np.int8) for x, rows in ((k, len(k)), (v, len(k) + 2))]
+    shapes = {"head": lambda x: x.shape[2:3], "page": lambda x: x.shape[:3:2], "slot": lambda x: x.shape[:3]}
+    scales = [rng.random(shapes[of](x), np.float32) / 99 for x in caches]
+    options = {"k_scale": scales[0], "v_scale": scales[1], "return_lse": True}
+    for dynamic in (False, True):
+        found = attn.paged_sdpa(q, *caches, table, lengths, dynamic=dynamic, **options)
+        compare(found, reference.paged_sdpa, q, *caches, table, lengths, **options)
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, np.float16], ids=["f32", "f64", "f16"])

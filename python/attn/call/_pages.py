@@ -67,6 +67,29 @@ def page_layout(value: Any) -> str:
     return str(value)
 
 
+def common(
+    k_cache: Any, v_cache: Any, k_scale: Any = None, v_scale: Any = None
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Caches, and their scales, of the pages that both have: K and V may be shifted views of one memory.
+
+    Scales of a page and of a slot are as long as their cache; others stay.
+    """
+    caches = (k_cache, v_cache)
+    counts = [x.shape[0] if len(getattr(x, "shape", ())) == 4 else None for x in caches]
+    if counts[0] == counts[1] or None in counts:
+        return caches, (k_scale, v_scale)
+    least = min(counts)
+
+    def of_pages(cache: Any, scale: Any) -> Any:
+        pages, *slot = tuple(cache.shape[:3])
+        shape = tuple(getattr(scale, "shape", ()))
+        is_of_page = len(shape) == 2 and shape[0] == pages and shape[1] in slot
+        return scale[:least] if is_of_page or shape == (pages, *slot) else scale
+
+    scales = (of_pages(k_cache, k_scale), of_pages(v_cache, v_scale))
+    return (k_cache[:least], v_cache[:least]), scales
+
+
 def block_table_form(value: Any, batch: int) -> npt.NDArray[Any]:
     """Integers [B, max_pages], whatever they are."""
     table = _checks.integer_array("block_table", value)

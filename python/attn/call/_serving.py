@@ -57,9 +57,10 @@ def paged_sdpa(
       q: (B, Hq, Sq, D); with cu_seqlens_q (total_q, Hq, D), the queries of all sequences one after the other: prompts
         and single tokens, as a step of a serving engine has them.
       k_cache, v_cache: [pages, page, Hkv, D or Dv] for page_layout "nhd", [pages, Hkv, page, D or Dv] for "hnd"; any
-        page size ≥ 1.
-      block_table: [B, max_pages] integers, where each page of each sequence lies; Sk is max_pages·page. Entries past
-        the length, and those of pages in front of the window of the first row, may be anything.
+        page size ≥ 1. One may have more pages than the other, as shifted views of one memory have.
+      block_table: [B, max_pages] integers, where each page of each sequence lies, in both caches; Sk is
+        max_pages·page. Entries past the length, and those of pages in front of the window of the first row, may be
+        anything.
       kv_lengths: [B] integers, how many keys each sequence has.
       cu_seqlens_q: [B + 1] integers, exclusive prefix sums of the numbers of queries; then without bias, mask and
         q_lengths. What a sequence's rows are does not depend on the other sequences, to the bit. Rows behind the last
@@ -96,6 +97,7 @@ def _forms(
     """Those of i32 lengths, sums and table: the checked entry tests what they hold."""
     if _cuda.is_target(target):
         return None
+    (operands["k_cache"], operands["v_cache"]), _ = _pages.common(operands["k_cache"], operands["v_cache"])
     inputs, types = _running.forms(target, **operands)
     integers = [_tensor.as_array("an integer", x) for x in (kv_lengths, cu_seqlens_q, block_table) if x is not None]
     if any(x.dtype != np.int32 for x in integers):
@@ -123,6 +125,8 @@ def paged(
     **options: Any,
 ) -> _call.Call:
     """A call of `paged_sdpa`, which has these options, but for functions."""
+    scales = [options.get(name) for name in ("k_scale", "v_scale")]
+    (k_cache, v_cache), (options["k_scale"], options["v_scale"]) = _pages.common(k_cache, v_cache, *scales)
     integers = {"kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "block_table": block_table}
     operands, options, tensors = _call.split(
         target, {"q": q, "k_cache": k_cache, "v_cache": v_cache}, options, **integers
@@ -136,10 +140,10 @@ def paged(
             raise ValueError(f"expected {name} of rank {rank}, found shape {array.shape}")
     of_rows = 1 if _pages.page_layout(page_layout) == "nhd" else 2
     pages, page = arrays["k_cache"].shape[0], arrays["k_cache"].shape[of_rows]
-    if arrays["v_cache"].shape[:3] != arrays["k_cache"].shape[:3]:
+    if arrays["v_cache"].shape[1:3] != arrays["k_cache"].shape[1:3]:
         raise ValueError(
-            f"expected v_cache to have the pages and heads of k_cache, {arrays['k_cache'].shape[:3]}, found "
-            f"{arrays['v_cache'].shape[:3]}"
+            f"expected v_cache to have the page and heads of k_cache, {arrays['k_cache'].shape[1:3]}, found "
+            f"{arrays['v_cache'].shape[1:3]}"
         )
     if page == 0:
         raise ValueError("expected pages of at least 1 row, found 0")

@@ -113,9 +113,8 @@ def paged_sdpa(
     key_sums are as in `attn.paged_sdpa`.
     """
     k, v = (gather_pages(x, block_table, kv_lengths, page_layout) for x in (k_cache, v_cache))
-    shape = np.shape(k_cache)[:3]
-    for name in ("k_scale", "v_scale"):
-        scale = options.get(name)
+    for name, cache in (("k_scale", k_cache), ("v_scale", v_cache)):
+        scale, shape = options.get(name), np.shape(cache)[:3]
         if np.ndim(scale) == 2:  # one a page
             of_page = np.asarray(scale)[:, None] if page_layout == "nhd" else np.asarray(scale)[:, :, None]
             scale = np.broadcast_to(of_page, shape)

@@ -200,9 +200,10 @@ def paged_sdpa(
     Args:
       q: (B, Hq, Sq, D); with cu_seqlens_q (total_q, Hq, D), the queries of all sequences one after the other.
       k_cache, v_cache: (pages, page, Hkv, D or Dv) for page_layout "nhd", (pages, Hkv, page, D or Dv) for "hnd"; views
-        too, as one half of (2, pages, page, Hkv, D) or (pages, 2, page, Hkv, D).
-      block_table: (B, max_pages) integers, where each page of each sequence lies. Entries behind the length, and of
-        pages in front of the window of the first row, may be anything.
+        too, as one half of (2, pages, page, Hkv, D) or (pages, 2, page, Hkv, D). One may have more pages than the
+        other, as shifted views of one memory have.
+      block_table: (B, max_pages) integers, where each page of each sequence lies, in both caches. Entries behind the
+        length, and of pages in front of the window of the first row, may be anything.
       kv_lengths: (B,) integers, how many keys each sequence has.
       cu_seqlens_q: (B + 1,) integers, exclusive prefix sums of the numbers of queries. Rows of q behind the last sum
         are padding: `out` keeps what it holds there, a new one has 0; lse is −inf. On a GPU new ones have anything.

@@ -156,6 +156,9 @@ def _paged(
     sink, k_scale, v_scale, slopes = others
     try:
         (tokens, heads, size), (batch, width) = q.shape, table.shape
+        if len(keys) != len(values):
+            (keys, values), (k_scale, v_scale) = _pages.common(keys, values, k_scale, v_scale)
+            others = (sink, k_scale, v_scale)
         form: tuple[Any, ...] = (
             (heads, size, q.dtype, q.is_contiguous() or q.stride()),
             (keys.shape, keys.dtype, keys.is_contiguous() or keys.stride()),
