@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 import torch
 
+from attn.torch import _continuous
 from attn.trace import _capture
 
 # What a module's code names: where it asks for an implementation, or multiplies and normalises by itself.
@@ -50,6 +51,7 @@ def guard(name: str) -> None:
         guarded.add(name)
         return
     PreTrainedModel._attn_guarded = {name}
+    _continuous.guard(PreTrainedModel._attn_guarded)
     _wrap(PreTrainedModel, "_check_and_adjust_attn_implementation", _choose)
     _wrap(PreTrainedModel, "post_init", _end)
     _wrap(PreTrainedModel, "set_attn_implementation", _set)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attn.torch import _causal_bias, _context, _interface, _windows
+from attn.torch import _causal_bias, _context, _continuous, _interface, _windows
 from attn.torch._sdpa import sdpa
 from attn.torch.parallel import _active
 
@@ -19,7 +19,8 @@ def register_transformers(name: str = "attn") -> str:
     windows are words of the kernel, and only inside of torch.compile matrices. A model whose attention does not ask the
     interface of transformers refuses the implementation by a ValueError, as is output_attentions=True: attn makes no
     matrix of weights. PyTorch's MultiheadAttention beside layers that ask it, as in pooling heads, computes without
-    attn: a warning names it.
+    attn: a warning names it. `generate_batch` and `ContinuousBatchingManager` take it too: keys are read in the pages
+    of transformers' cache.
 
     Args:
       name: what the implementation is called.
@@ -92,6 +93,7 @@ def _attention(
     s_aux: torch.Tensor | None = None,
     position_bias: torch.Tensor | None = None,
     output_attentions: bool | None = None,
+    attn_step: _continuous.Step | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """An attention function of transformers: q, k, v (B, H, S, D); returns out (B, S, H, Dv) and no weights.
@@ -104,11 +106,14 @@ def _attention(
       s_aux: sinks of gpt-oss, one a head.
       position_bias: floats that are added to the scores.
       output_attentions: refused where it is true.
+      attn_step: of continuous batching, where the keys and values of all requests lie.
 
     Raises:
       ValueError: the model is called for its attentions.
     """
     _refuse_weights(output_attentions)
+    if attn_step is not None:
+        return _continuous.attend(query, key, value, attn_step, scale=scaling, softcap=softcap, sink=s_aux), None
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     # Without a mask and with a cache, the queries are the first of as many keys: that is what "sdpa" computes.
     is_first = causal and attention_mask is None and query.shape[2] > 1
