@@ -37,6 +37,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Pictures", "plot", ["weights", "tiles"]),
     ("PyTorch", "torch/_sdpa", ["sdpa"]),
     ("PyTorch, packed sequences", "torch/_varlen", ["varlen_sdpa"]),
+    ("PyTorch's varlen_attn", "torch/_varlen_attn", ["varlen_attn"]),
     ("PyTorch, sequences on several ranks", "torch/parallel/_call", ["sharded_sdpa"]),
     ("PyTorch, the context of several ranks", "torch/parallel/_context_parallel", ["context_parallel", "unshard"]),
     ("PyTorch, caches", "torch/_serving", ["paged_sdpa", "kv_append"]),

@@ -1,12 +1,15 @@
 """score_mod and mask_mod through attn.torch: beside PyTorch's FlexAttention, compiled, with captured tensors."""
 
+import warnings
+
 import pytest
 import torch
-from torch.nn.attention.flex_attention import create_block_mask
+from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, create_block_mask
 from torch.nn.attention.flex_attention import flex_attention as flex
 
 import attn
 import attn.torch as at
+from attn.torch import _flex
 
 B, H, HKV, S, D = 2, 4, 2, 37, 8
 SLOPES = torch.tensor([0.5, 0.25, 0.125, 0.0625])
@@ -73,6 +76,64 @@ def test_the_log_sum_exp_comes_with_it():
     out, lse = at.flex_attention(q, k, v, None, MASK_MODS["window"], enable_gqa=True, return_lse=True)
     expected = attn.sdpa(q, k, v, window=(4, 2), return_lse=True)
     torch.testing.assert_close((out, lse), tuple(expected))
+
+
+AUXILIARY = [AuxRequest(), AuxRequest(lse=True), AuxRequest(max_scores=True), AuxRequest(lse=True, max_scores=True)]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("request_", AUXILIARY, ids=["none", "lse", "max", "both"])
+def test_auxiliary_results_are_those_of_flex_attention(request_, is_compiled):
+    """Of rows without keys, too. FlexAttention has no largest scores on the CPU."""
+    q, k, v = draw()
+    mask_mod = lambda b, h, i, j: (j <= i) & (i != 3)  # noqa: E731
+    mask = create_block_mask(mask_mod, B, H, S, S, device="cpu")
+    arguments = (q, k, v, SCORE_MODS["ALiBi"], mask, 0.3, True)
+    expected, of_flex = flex(*arguments, return_aux=AuxRequest(lse=request_.lse))
+    scores = q @ k.repeat_interleave(H // HKV, 1).mT * 0.3 - SLOPES[:, None, None] * (ROWS - KEYS)
+    largest = scores.masked_fill((KEYS > ROWS) | (ROWS == 3), -torch.inf).amax(-1)
+    call = torch.compile(at.flex_attention, fullgraph=True) if is_compiled else at.flex_attention
+    found, auxiliary = call(*arguments, return_aux=request_)
+    torch.testing.assert_close(found, expected)
+    assert isinstance(auxiliary, AuxOutput)
+    for x, y in zip(auxiliary, (of_flex.lse, largest if request_.max_scores else None), strict=True):
+        assert (x is None) == (y is None)
+        if x is not None:
+            torch.testing.assert_close(x, y, rtol=1e-5, atol=1e-5)
+
+
+def test_the_log_sum_exp_of_auxiliary_results_has_a_gradient():
+    q, k, v = (x.double().requires_grad_() for x in draw())
+    both = AuxRequest(lse=True, max_scores=True)
+    _, auxiliary = at.flex_attention(q, k, v, mask_mod=MASK_MODS["causal"], enable_gqa=True, return_aux=both)
+    assert not auxiliary.max_scores.requires_grad
+    scores = q @ k.repeat_interleave(H // HKV, 1).mT / D**0.5
+    expected = scores.masked_fill(KEYS > ROWS, -torch.inf).logsumexp(-1)
+    found = torch.autograd.grad(auxiliary.lse.square().sum(), (q, k))
+    torch.testing.assert_close(found, torch.autograd.grad(expected.square().sum(), (q, k)))
+    with pytest.raises(ValueError, match="expected one of return_lse and return_aux, found both"):
+        at.flex_attention(q, k, v, enable_gqa=True, return_lse=True, return_aux=both)
+
+
+def test_options_of_other_kernels_are_ignored_with_a_warning_once(monkeypatch):
+    monkeypatch.setattr(_flex, "_ignored", set())
+    q, k, v = draw()
+    options = {"BLOCK_M": 64, "num_warps": 4}
+    with pytest.warns(RuntimeWarning, match="kernel_options BLOCK_M, num_warps are of PyTorch's kernels and ignored"):
+        found = at.flex_attention(q, k, v, None, MASK_MODS["causal"], None, True, False, options)
+    assert torch.equal(found, at.flex_attention(q, k, v, mask_mod=MASK_MODS["causal"], enable_gqa=True))
+    call = torch.compile(
+        lambda q, k, v: at.flex_attention(q, k, v, enable_gqa=True, kernel_options=options), fullgraph=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        at.flex_attention(q, k, v, enable_gqa=True, kernel_options=options)
+        call(q, k, v)
+    monkeypatch.setattr(_flex, "_ignored", set())
+    torch.compiler.reset()
+    with pytest.warns(RuntimeWarning, match="kernel_options BLOCK_M, num_warps"):
+        call(q, k, v)
 
 
 def test_captures_that_are_views():

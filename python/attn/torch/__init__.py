@@ -1,9 +1,10 @@
 """attn for PyTorch: attention with gradients, as an operator that its compiler, exporter and transforms know.
 
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
-packed sequences, `paged_sdpa` paged caches, which `kv_append` writes; `cascade_sdpa` and `extend_sdpa` keys in two
-places, whose results `merge` makes one; `register_transformers` makes attn an attention
-implementation of Hugging Face transformers. docs/Training.md goes from the formula of the gradient to a training loop.
+packed sequences, `varlen_attn` has the signature of torch.nn.attention.varlen for them; `paged_sdpa` takes caches in
+pages, which `kv_append` writes; `cascade_sdpa` and `extend_sdpa` keys in two places, whose results `merge` makes one;
+`register_transformers` makes attn an attention implementation of Hugging Face transformers. docs/Training.md goes from
+the formula of the gradient to a training loop.
 Tensors are on the CPU or on a CUDA device. Where a sequence is on several ranks of torch.distributed,
 `context_parallel` and `sharded_sdpa` are attention of the whole (docs/Scaling.md).
 """
@@ -20,6 +21,7 @@ from attn.torch._sdpa import sdpa
 from attn.torch._serving import kv_append, paged_sdpa
 from attn.torch._transformers import register_transformers
 from attn.torch._varlen import varlen_sdpa
+from attn.torch._varlen_attn import varlen_attn
 from attn.torch.parallel._call import sharded_sdpa
 from attn.torch.parallel._context_parallel import context_parallel, unshard
 
@@ -35,5 +37,6 @@ __all__ = [
     "sdpa",
     "sharded_sdpa",
     "unshard",
+    "varlen_attn",
     "varlen_sdpa",
 ]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from attn.torch import _block_masks
 from attn.torch._sdpa import sdpa
 from attn.words import _signatures
 
 if TYPE_CHECKING:  # it imports sympy; functions below import it when they are called
-    from torch.nn.attention.flex_attention import BlockMask
+    from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask
 
 # What it hands on, beside its own keywords.
 OPTIONS = frozenset(_signatures.known(sdpa)) - {"query", "key", "value"}
+
+_ignored: set[str] = set()  # what a warning has named
 
 
 def flex_attention(
@@ -25,10 +29,12 @@ def flex_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
+    kernel_options: dict[str, Any] | None = None,
     *,
+    return_aux: AuxRequest | None = None,
     block_mask: BlockMask | None = None,
     **options: Any,
-) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor | AuxOutput]:
     """Attention with functions of the score and of the position, as FlexAttention has it.
 
     A mask is its function: no block mask is made beforehand, the compiler solves the function for the tiles that it
@@ -40,14 +46,20 @@ def flex_attention(
       mask_mod: mask_mod(b, h, i, j) → bool, true = attend; or a block mask, as FlexAttention has it in this place.
       scale, enable_gqa: as in `sdpa`.
       return_lse: return the log-sum-exp (B, Hq, Sq) too.
-      block_mask: what torch's create_block_mask returns; its function counts, and of one without a function its blocks.
+      kernel_options: of PyTorch's kernels, ignored with a warning once.
+      return_aux: torch's AuxRequest: the log-sum-exp (B, Hq, Sq), the largest score of each row (B, Hq, Sq), which has
+        no gradient, or both.
+      block_mask: what torch's create_block_mask or BlockMask.from_kv_blocks returns. Its function counts, and its
+        tables where they say more, as those made by hand: keys of listed blocks are kept where the function holds, of
+        full blocks always. In a graph tables with full blocks are taken to say what the function does.
       options: the keywords of `sdpa`.
 
     Returns:
-      out (B, Hq, Sq, Dv), or (out, lse).
+      out (B, Hq, Sq, Dv); or (out, lse); with return_aux out and torch's AuxOutput.
 
     Raises:
-      TypeError, ValueError: as `sdpa`; or a block mask is of other sizes, or a part of another, or beside a mask_mod.
+      TypeError, ValueError: as `sdpa`; or a block mask is of other sizes, or a part of another, or beside a mask_mod;
+        or return_aux is beside return_lse.
     """
     if not options.keys() <= OPTIONS:
         _signatures.keywords("attn.torch.flex_attention", options, [*_signatures.known(flex_attention), *OPTIONS])
@@ -65,8 +77,14 @@ def flex_attention(
             )
         given = block_mask
     if given is not None:
-        mask_mod = _function_of(given, query, key)
-    return sdpa(
+        mask_mod = _block_masks.function_of(given, query, key)
+    if kernel_options:
+        _warn_ignored(*sorted(kernel_options))
+    if return_aux is not None and return_lse:
+        raise ValueError("expected one of return_lse and return_aux, found both; write return_aux=AuxRequest(lse=True)")
+    has_max = return_aux is not None and return_aux.max_scores
+    options |= {"return_max": True} if has_max else {}
+    made = sdpa(
         query,
         key,
         value,
@@ -74,44 +92,26 @@ def flex_attention(
         enable_gqa=enable_gqa,
         score_mod=score_mod,
         mask_mod=mask_mod,
-        return_lse=return_lse,
+        return_lse=return_lse or (return_aux is not None and return_aux.lse),
         **options,
     )
+    if return_aux is None:
+        return made  # type: ignore[return-value]
+    from torch.nn.attention.flex_attention import AuxOutput
+
+    out, *rows = made if isinstance(made, tuple) else (made,)
+    return out, AuxOutput(lse=rows[0] if return_aux.lse else None, max_scores=rows[-1] if has_max else None)
 
 
-def _function_of(block_mask: BlockMask, query: torch.Tensor, key: torch.Tensor) -> Any:
-    """The mask_mod that means what a block mask does."""
-    from torch.nn.attention import flex_attention as flex
-
-    sizes = (query.shape[-2], key.shape[-2])
-    if tuple(block_mask.seq_lengths) != sizes:
-        raise ValueError(
-            f"expected block_mask of {sizes[0]} queries and {sizes[1]} keys, found one of {block_mask.seq_lengths[0]} "
-            f"and {block_mask.seq_lengths[1]}; make it anew by create_block_mask"
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator] # it runs when a graph is made
+def _warn_ignored(*names: str) -> None:
+    """Names what is ignored, once each."""
+    new = set(names) - _ignored
+    if new:
+        _ignored.update(new)
+        warnings.warn(
+            f"attn.torch.flex_attention: kernel_options {', '.join(sorted(new))} are of PyTorch's kernels and ignored; "
+            "attn chooses its own schedule",
+            RuntimeWarning,
+            stacklevel=3,
         )
-    mask_mod = block_mask.mask_mod
-    if mask_mod is getattr(flex, "_sliced_mask_mod_error", None):  # the function of a part
-        raise TypeError(
-            "expected a block_mask with its function, found a part of another, which has none; write "
-            "part.mask_mod = …, a function of positions in the part"
-        )
-    if mask_mod is not None and mask_mod is not flex.noop_mask:
-        return mask_mod
-    # The blocks alone say what is kept: (1 or B, 1 or Hq, blocks of queries, blocks of keys).
-    rows, columns = block_mask.BLOCK_SIZE
-    kept = _kept(block_mask.kv_num_blocks, block_mask.kv_indices)
-    if block_mask.full_kv_num_blocks is not None:
-        kept = kept | _kept(block_mask.full_kv_num_blocks, block_mask.full_kv_indices)
-    every_b, every_h = kept.shape[0] > 1, kept.shape[1] > 1
-
-    def of_blocks(b: Any, h: Any, i: Any, j: Any) -> Any:
-        return kept[b if every_b else 0, h if every_h else 0, i // rows, j // columns]
-
-    return of_blocks
-
-
-def _kept(numbers: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """Which blocks of keys each block of queries lists: the first `numbers` of its `indices`."""
-    columns = torch.arange(indices.shape[-1], device=indices.device)
-    is_listed = columns < numbers[..., None]
-    return ((indices[..., None] == columns) & is_listed[..., None]).any(-2)
