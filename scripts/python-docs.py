@@ -42,6 +42,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("PyTorch, the context of several ranks", "torch/parallel/_context_parallel", ["context_parallel", "unshard"]),
     ("PyTorch, caches", "torch/_serving", ["paged_sdpa", "kv_append"]),
     ("PyTorch, keys in two places", "torch/_merge", ["merge", "cascade_sdpa", "extend_sdpa"]),
+    ("PyTorch, programs in C++", "torch/_kernels", ["with_kernels"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
     ("JAX", "jax", ["sdpa", "varlen_sdpa", "ring_sdpa", "sdpa_backward"]),

@@ -16,6 +16,7 @@ except ImportError as error:
 
 from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autocast, and what counts operations
 from attn.torch._flex import flex_attention
+from attn.torch._kernels import with_kernels
 from attn.torch._merge import cascade_sdpa, extend_sdpa, merge
 from attn.torch._sdpa import sdpa
 from attn.torch._serving import kv_append, paged_sdpa
@@ -39,4 +40,5 @@ __all__ = [
     "unshard",
     "varlen_attn",
     "varlen_sdpa",
+    "with_kernels",
 ]
