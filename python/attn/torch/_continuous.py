@@ -8,7 +8,7 @@ attention needs beside q, k and v is a `Step`, which the cache's update hands it
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
 from typing import Any, NamedTuple
 
 import torch
@@ -43,17 +43,20 @@ def guard(names: set[str]) -> None:
     except ImportError:  # a version without it, or of another form, which refuses them by name
         return
 
-    def wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
-        if hasattr(owner, name):
-            method = getattr(owner, name)
-            run = functools.partial(around, method, lambda config: config._attn_implementation in names)
-            # Not of `wraps`: what PyTorch's compiler keeps at a function is the method's own.
-            setattr(owner, name, lambda *given, **named: run(*given, **named))
-
-    wrap(continuous_api.ContinuousBatchingManager, "switch_to_cb_friendly_attn", _choose)
-    wrap(initialization, "ensure_decode_fast_path_is_available", _allow_tables)
-    wrap(cache.PagedAttentionMemoryHandler, "__init__", _without_masks)
-    wrap(cache.PagedAttentionCache, "update", torch.compiler.disable(_update))
+    around = [
+        (getattr(continuous_api, "ContinuousBatchingManager", None), "switch_to_cb_friendly_attn", _choose),
+        (initialization, "ensure_decode_fast_path_is_available", _allow_tables),
+        (getattr(cache, "PagedAttentionMemoryHandler", None), "__init__", _without_masks),
+        (getattr(cache, "PagedAttentionCache", None), "update", torch.compiler.disable(_update)),
+    ]
+    if not all(hasattr(owner, name) for owner, name, _ in around):
+        return
+    if "kwargs" not in inspect.signature(around[-1][0].update).parameters:  # which a `Step` is put in
+        return
+    for owner, name, wrapper in around:
+        run = functools.partial(wrapper, getattr(owner, name), lambda config: config._attn_implementation in names)
+        # Not of `wraps`: what PyTorch's compiler keeps at a function is the method's own.
+        setattr(owner, name, lambda *given, run=run, **named: run(*given, **named))
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, step: Step, **options: Any) -> Tensor:
@@ -104,21 +107,21 @@ def _without_masks(method: Any, is_ours: Any, handler: Any, *given: Any, **named
 
 
 def _update(
-    method: Any, is_ours: Any, cache: Any, key: Tensor, value: Tensor, layer_idx: int, kwargs: dict[str, Any]
+    method: Any, is_ours: Any, cache: Any, key_states: Tensor, value_states: Tensor, layer_idx: int, kwargs: Any
 ) -> tuple[Tensor, Tensor]:
     """Writes the new keys and values of a layer, and says in kwargs how its attention reads them.
 
     Windows are in rings of pages: what lies in them is copied, as transformers does, no more than a window a sequence.
     """
     if not is_ours(cache.config):
-        return method(cache, key, value, layer_idx, kwargs)  # type: ignore[no-any-return]
+        return method(cache, key_states, value_states, layer_idx, kwargs)  # type: ignore[no-any-return]
     allocator = cache.layer_to_allocator[layer_idx]
     window = getattr(allocator, "sliding_window", None)
     key_sums, sums = kwargs["cu_seq_lens_k"][allocator.layer_type].to(torch.int32), kwargs["cu_seq_lens_q"]
     read, table = kwargs["read_index"][allocator.index], kwargs.get("block_table")
     if not allocator.supports_block_table or (table is None and not read.numel()):
         kwargs[KEYWORD] = Step(sums, key_sums, window, None)
-        return method(cache, key, value, layer_idx, kwargs)  # type: ignore[no-any-return]
+        return method(cache, key_states, value_states, layer_idx, kwargs)  # type: ignore[no-any-return]
     caches = allocator.get_cache_for_block_table(layer_idx)
     page, lengths = caches[0].shape[1], key_sums.diff()
     if table is None:
@@ -132,7 +135,7 @@ def _update(
         lengths, sums = lengths[: len(table)], sums[: len(table) + 1]
         last = lengths[:, None].long() - 1
         slots = (table.gather(1, last // page) * page + last % page)[:, 0].long()
-    for pages, new in zip(caches, (key, value), strict=True):
+    for pages, new in zip(caches, (key_states, value_states), strict=True):
         pages.flatten(0, 1).index_copy_(0, slots, new[0, :, : len(slots)].transpose(0, 1))
     kwargs[KEYWORD] = Step(sums, key_sums, window, (*caches, table, lengths))
-    return key, value
+    return key_states, value_states
