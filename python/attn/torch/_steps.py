@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.graph import increment_version
 
-from attn.call import _checks, _running, _serving
+from attn.call import _checks, _pages, _running, _serving
 from attn.errors import CompileError
 from attn.kernel import _device, _kernel, _plan, _subclasses, _tensor
 from attn.kernel._cache import plans
@@ -158,7 +158,7 @@ def _paged(
         (tokens, heads, size), (batch, width) = q.shape, table.shape
         if len(keys) != len(values):
             (keys, values), (k_scale, v_scale) = _pages.common(keys, values, k_scale, v_scale)
-            others = (sink, k_scale, v_scale)
+            others = (sink, k_scale, v_scale, slopes)
         form: tuple[Any, ...] = (
             (heads, size, q.dtype, q.is_contiguous() or q.stride()),
             (keys.shape, keys.dtype, keys.is_contiguous() or keys.stride()),
