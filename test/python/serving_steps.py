@@ -25,6 +25,9 @@ MASKS = {
     "sink": dict(causal="bottom_right", sink=True),
     "softcap": dict(causal="bottom_right", softcap=5.0),
     "alibi": dict(causal="bottom_right", slopes=True),
+    "alibi_slopes": dict(causal="bottom_right", alibi=True),
+    "softcap, then alibi_slopes": dict(causal="bottom_right", alibi=True, softcap=5.0),
+    "softcap, then alibi": dict(causal="bottom_right", slopes=True, softcap=5.0, softcap_first=True),
     "tree": dict(tree=True),
     "prefix": dict(causal="bottom_right", prefix_of_all=True),
 }
@@ -104,6 +107,9 @@ class Steps:
         if options.pop("slopes", False):
             slopes = np.exp2(-np.arange(1, 9) / 2)
             options["score_mod"] = lambda s, b, h, i, j: s - slopes[h % 8] * (j - i)
+        if options.pop("alibi", False):
+            shape = self.heads if self.random.random() < 0.5 else (batch, self.heads)
+            options["alibi_slopes"] = self.random.uniform(0.01, 0.5, shape).astype("f4")
         if options.pop("tree", False):
             options["mask_mod"] = self.tree(batch, lengths, queries)
         return (q, *self.caches(pages), table, lengths.astype(np.int32)), options
@@ -136,7 +142,25 @@ class Steps:
             return self.check_prefix(arguments, options)
         options["return_key_sums"] = self.has_sums
         found = attn.paged_sdpa(*arguments, **options, return_lse=True, dynamic=True)
+        options = self.in_order(options, arguments[4])
         return compare(found, reference.paged_sdpa, *arguments, **options, return_lse=True)
+
+    @staticmethod
+    def in_order(options, lengths):
+        """The options as the reference has them: what stands behind or in front of a softcap is one function."""
+        slopes, is_first = options.pop("alibi_slopes", None), options.pop("softcap_first", False)
+        if slopes is None and not is_first:
+            return options
+        cap, given = options.pop("softcap", np.inf), options.pop("score_mod", None)
+        offsets = lengths - np.diff(options["cu_seqlens_q"])
+
+        def score(s, b, h, i, j):
+            s = s if cap == np.inf else cap * attn.functions.tanh(s / cap)
+            if slopes is None:
+                return given(s, b, h, i, j)
+            return s - (slopes[h] if slopes.ndim == 1 else slopes[b, h]) * abs(i + offsets[b] - j)
+
+        return options | {"score_mod": score}
 
     def check_prefix(self, arguments, options):
         """All sequences share keys in front of their own: a call on these, one on the others, and their merge."""
