@@ -270,7 +270,6 @@ bool Warp::select() {
 void Warp::run(unsigned instructions) {
   const uint32_t end = block.program.instructions.size();
   for (left = instructions; left > 0 && !block.isStopped();) {
-    --left;
     if (paths[current].state != Path::State::Ready && !select())
       return;
     if (paths[current].pc >= end) { // the end of the text is an exit
@@ -281,6 +280,8 @@ void Warp::run(unsigned instructions) {
       finish(current);
       continue;
     }
+    // Paths that join take none of the turn: a turn without an instruction is a deadlock.
+    --left;
     ++block.grid.executed;
     step(current);
   }

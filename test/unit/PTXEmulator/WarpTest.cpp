@@ -139,6 +139,28 @@ TEST(Divergence, BranchTable) {
             }));
 }
 
+// The last instruction of a turn may leave paths to join, and the next turn may have one instruction.
+TEST(Divergence, JoinsBetweenTurns) {
+  const std::string module = makeModule("u64 out", R"(
+.reg .pred p; .reg .b32 i, t; .reg .b64 x;
+ld.param.u64 x, [out]; mov.u32 t, %ctaid.x; mad.wide.u32 x, t, 4, x; mov.u32 t, %laneid; mov.u32 i, 0;
+LOOP: and.b32 t, t, 1; setp.eq.u32 p, t, 1; @p bra ODD; add.u32 t, t, 1; bra JOIN;
+ODD: add.u32 t, t, 1;
+JOIN: add.u32 i, i, 1; setp.lt.u32 p, i, 99; @p bra LOOP;
+mov.u32 t, %laneid; setp.eq.u32 p, t, 0; @p st.global.u32 [x], i;
+ret;)");
+  constexpr uint32_t kBlocks = 64;
+  GlobalMemory memory;
+  const uint64_t out = memory.allocate("out", std::vector<uint32_t>(kBlocks));
+  for (uint64_t turns : {725, 1035}) { // each has such a turn
+    Launch arguments{{kBlocks, 1, 1}, {32, 1, 1}};
+    arguments.parameters = {pointer(out)};
+    arguments.turns = turns;
+    EXPECT_TRUE(launch(module, memory, arguments).clean());
+    EXPECT_EQ(memory.read<uint32_t>(out), std::vector<uint32_t>(kBlocks, 99)) << turns;
+  }
+}
+
 TEST(Divergence, SpinOnAFlagOfAnotherWarp) {
   // Warp 1 waits in a loop for what warp 0 stores: the warps take turns. The flag is an atomic for both.
   GlobalMemory memory;
