@@ -13,8 +13,19 @@ using namespace attn;
 SharedTileLayout::SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes, bool hasPanels)
     : rows(rows), usedChunks(llvm::divideCeil(columns * elementBytes, kChunkBytes)) {
   chunks = llvm::alignTo(std::max<int64_t>(usedChunks, 1), 2);
-  panelChunks = hasPanels ? kPanelChunks : chunks;
+  setPanels(hasPanels ? kPanelChunks : chunks);
+}
+
+void SharedTileLayout::setPanels(int64_t chunksOfPanel) {
+  panelChunks = chunksOfPanel;
   period = std::min<int64_t>(8, panelChunks & -panelChunks);
+}
+
+SharedTileLayout SharedTileLayout::withoutPadding() const {
+  SharedTileLayout layout = *this;
+  layout.chunks = std::max<int64_t>(usedChunks, 1);
+  layout.setPanels(layout.chunks);
+  return layout;
 }
 
 BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
@@ -24,6 +35,11 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
   layout.key = SharedTileLayout(keyTile, d, elementBytes, hasPanels);
   layout.value = layout.output = SharedTileLayout(keyTile, dv, elementBytes, hasPanels);
   layout.output.rows = rows;
+  // mma of 16 bits needs no chunk of zeros behind K and V: an odd number of chunks has no bank conflicts as it is.
+  if (!hasPanels && elementBytes == 2) {
+    layout.key = layout.key.withoutPadding();
+    layout.value = layout.value.withoutPadding();
+  }
   layout.keyOffset = std::max(layout.query.getBytes(), layout.output.getBytes());
   layout.stages = stages;
   layout.valueOffset = layout.keyOffset + stages * layout.key.getBytes();

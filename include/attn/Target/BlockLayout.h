@@ -1,8 +1,8 @@
 //===- BlockLayout.h - shared memory of a block -----------------*- C++ -*-===//
 //
 // The layout of a block's tiles in shared memory. Rows are whole chunks of 16 bytes, an even number of them (the depth
-// of an mma is two chunks), and chunk c of row r is at c ^ swizzle(r): the eight rows that one phase of ldmatrix reads,
-// or one column of chunks, are in different banks without padding.
+// of an mma is two chunks) but in K and V of 16-bit mma, and chunk c of row r is at c ^ swizzle(r): the eight rows that
+// one phase of ldmatrix reads, or one column of chunks, are in different banks without padding.
 //
 // Tiles that wgmma reads are in consecutive panels of 8 chunks, with the 128-byte swizzle of its descriptors (PTX ISA,
 // "Shared Memory Matrix Layout"). A panel begins at a multiple of 1024 bytes.
@@ -35,12 +35,17 @@ struct SharedTileLayout {
 
   SharedTileLayout() = default;
   SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes, bool hasPanels = false);
+  /// Rows of the used chunks alone, an odd number maybe; for tiles of a single panel.
+  SharedTileLayout withoutPadding() const;
   /// Bytes from row to row, and from panel to panel.
   int64_t getPitch() const { return panelChunks * kChunkBytes; }
   int64_t getPanelBytes() const { return rows * getPitch(); }
   int64_t getBytes() const { return (chunks + panelChunks - 1) / panelChunks * getPanelBytes(); }
   /// Consecutive rows with the same swizzle: 8 / period. swizzle(r) = (r / it) % period.
   int64_t getSwizzleRows() const { return 8 / period; }
+
+private:
+  void setPanels(int64_t chunksOfPanel);
 };
 
 /// A tile of a block, at a byte offset in its shared memory.

@@ -14,7 +14,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "TileCopies.h"
 
 using namespace mlir;
 using namespace attn;

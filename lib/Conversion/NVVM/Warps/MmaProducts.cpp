@@ -23,14 +23,21 @@ public:
       : Products(wb, query, key, value), type(type) {}
 
   Values multiplyKeys(int64_t keyBlocks) override {
-    MatrixReader queries(wb, query, wb.firstRow), keys(wb, key, Value(), MatrixReader::Order::ChunksFirst);
+    MatrixReader queries(wb, query, wb.firstRow), keys(wb, key, Value(), MatrixReader::Order::ChunksFirst),
+        lastKeys(wb, key, Value());
     Values scores(fragments * keyBlocks * kFragmentElements, wb.real(0));
     for (int64_t chunk = 0; chunk < query.layout.chunks; chunk += kDepthChunks) {
       SmallVector<Values> a;
       for (int64_t fragment = 0; fragment < fragments; ++fragment)
         a.push_back(queries.load(wb, fragment * kFragmentRows, chunk, /*isTransposed=*/false));
       for (int64_t pair = 0; pair < keyBlocks / 2; ++pair) {
-        Values b = keys.load(wb, pair * kDepth, chunk, /*isTransposed=*/false);
+        Values b;
+        if (chunk + 1 < key.layout.usedChunks) {
+          b = keys.load(wb, pair * kDepth, chunk, /*isTransposed=*/false);
+        } else { // the depth ends with this chunk, and Q has zeros behind it
+          Values last = lastKeys.load(wb, pair * kDepth, chunk, /*isTransposed=*/false, /*matrices=*/2);
+          b = {last[0], wb.constant(0), last[1], wb.constant(0)};
+        }
         for (int64_t fragment = 0; fragment < fragments; ++fragment)
           for (int64_t half = 0; half < 2; ++half)
             accumulate(a[fragment], ArrayRef(b).slice(2 * half, 2),
@@ -51,12 +58,13 @@ public:
       for (int64_t fragment = 0; fragment < fragments; ++fragment)
         a.push_back(packWeights(
             ArrayRef(weights).slice((fragment * keyBlocks + 2 * depth) * kFragmentElements, 2 * kFragmentElements)));
-      for (int64_t pair = 0; pair < state.valueBlocks / 2; ++pair) {
-        Values b = values.load(wb, depth * kDepth, pair * 2, /*isTransposed=*/true);
+      for (int64_t block = 0; block < state.valueBlocks; block += 2) {
+        int64_t blocks = std::min<int64_t>(state.valueBlocks - block, 2);
+        Values b = values.load(wb, depth * kDepth, block, /*isTransposed=*/true, /*matrices=*/2 * blocks);
         for (int64_t fragment = 0; fragment < fragments; ++fragment)
-          for (int64_t half = 0; half < 2; ++half)
+          for (int64_t half = 0; half < blocks; ++half)
             accumulate(a[fragment], ArrayRef(b).slice(2 * half, 2),
-                       MutableArrayRef(acc).slice(state.accIndex(fragment, 2 * pair + half, 0), kFragmentElements));
+                       MutableArrayRef(acc).slice(state.accIndex(fragment, block + half, 0), kFragmentElements));
       }
     }
     for (auto [i, element] : llvm::enumerate(acc))

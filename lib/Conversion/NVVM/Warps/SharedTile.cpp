@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "TileCopies.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -51,6 +51,14 @@ Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow)
   return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 
+Value SharedTile::atChunk(WarpBuilder &wb, Value number, int64_t chunksBehind) const {
+  Value swizzle = getSwizzle(wb, layout, wb.divide(number, layout.chunks));
+  Value bytes = wb.multiply(exclusiveOr(wb, number, swizzle), kChunkBytes);
+  if (stage)
+    bytes = wb.add(bytes, stage);
+  return addConstant(wb, wb.sharedAt(bytes), offset + chunksBehind * kChunkBytes);
+}
+
 Value SharedTile::atNumber(WarpBuilder &wb, int64_t row, Value column, int64_t columnsBehind) const {
   Value bytes = wb.multiply(column, sizeof(float));
   if (stage)
@@ -78,13 +86,13 @@ MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstR
         wb.sharedAt(wb.add(bytes, wb.multiply(exclusiveOr(wb, lanePart, wb.constant(chunk)), kChunkBytes))));
 }
 
-Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const {
+Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed, int64_t matrices) const {
   const SharedTileLayout &layout = tile.layout;
   int64_t period = std::max<int64_t>(layout.period, 2), inPanel = chunk % layout.panelChunks;
   int64_t bytes = chunk / layout.panelChunks * layout.getPanelBytes() + inPanel / period * period * kChunkBytes;
   Value pointer = variants[inPanel % period / 2];
   pointer = addConstant(wb, pointer, tile.offset + row * layout.getPitch() + bytes);
-  return wb.loadMatrices(pointer, isTransposed);
+  return wb.loadMatrices(pointer, isTransposed, matrices);
 }
 
 /// Loads the elements of a chunk; 8-bit floats as i8.
@@ -151,22 +159,83 @@ struct CopyPlan {
       lanes = layout.panelChunks != layout.chunks
                   ? kPanelChunks
                   : std::clamp<int64_t>(layout.chunks & -layout.chunks, 4, kPanelChunks);
+    dividesRows = layout.chunks % lanes == 0;
     groups = llvm::divideCeil(layout.chunks, lanes);
     rowsOfPass = threads / lanes;
     passes = llvm::divideCeil(layout.rows, rowsOfPass);
     groupBytes = layout.panelChunks < layout.chunks ? layout.getPanelBytes() : lanes * kChunkBytes;
   }
   int64_t lanes, groups, rowsOfPass, passes, groupBytes;
+  bool dividesRows; ///< false where some threads of the last group copy nothing
 };
 } // namespace
 
+/// Starts a copy of 16 bytes; of zeros where `isValid` is false. Nothing is read then, at any address.
+static void startCopy(WarpBuilder &wb, Value destination, Value address, Value isValid) {
+  Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
+  auto cache = NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG);
+  NVVM::CpAsyncOp::create(wb.b, wb.loc, destination, address, wb.b.getI32IntegerAttr(kChunkBytes), cache, size);
+}
+
+static bool isCopiedAsync(const GlobalView &view, unsigned columnDim, Type tileType) {
+  return view.getElementType() == tileType && view.isContiguous(columnDim) &&
+         view.getRowAlignment(columnDim) == kChunkBytes;
+}
+
+bool attn::nvvm::canCopyInTurn(const GlobalView &view, const SharedTile &tile, unsigned columnDim, Type tileType) {
+  const SharedTileLayout &layout = tile.layout;
+  return isCopiedAsync(view, columnDim, tileType) && layout.chunks == layout.usedChunks &&
+         layout.chunks == layout.panelChunks;
+}
+
+/// No thread is idle, and adjacent threads have adjacent chunks. Where rows follow each other in memory, one address
+/// serves all of them.
+void attn::nvvm::copyInTurn(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, const RowRange &range) {
+  const SharedTileLayout &layout = tile.layout;
+  int64_t chunks = layout.chunks, total = layout.rows * chunks, perChunk = kChunkBytes / view.getElementBytes();
+  Value own = wb.multiply64(wb.widen(wb.thread), wb.constant64(perChunk));
+  bool areAdjacent = getConstantIntValue(range.stride) == chunks * perChunk;
+  Value start = areAdjacent ? view.getAddress(wb, wb.add(range.start, own)) : Value();
+  // Rows at a distance of a multiple of 8 have the same swizzle.
+  int64_t repeats = layout.period == 1 ? wb.threads : std::lcm(wb.threads, 8 * chunks);
+  auto copy = [&](int64_t first, Value left) {
+    Value destination = tile.atChunk(wb, wb.add(wb.thread, first % repeats), first / repeats * repeats);
+    Value address;
+    if (areAdjacent) {
+      address = addConstant(wb, start, first * kChunkBytes);
+    } else {
+      Value number = wb.add(wb.thread, first), row = wb.divide(number, chunks);
+      Value column = wb.multiply(wb.remainder(number, chunks), perChunk);
+      Value offset = wb.add(wb.multiply64(wb.widen(row), range.stride), wb.widen(column));
+      address = view.getAddress(wb, wb.add(range.start, offset));
+    }
+    startCopy(wb, destination, address, left ? wb.isLess(wb.constant(first), left) : Value());
+  };
+  auto copyAll = [&](Value left) {
+    for (int64_t first = 0; first < total; first += wb.threads) {
+      bool isWhole = first + wb.threads <= total;
+      wb.when(isWhole ? Value() : wb.isLess(wb.thread, wb.constant(total - first)), [&] { copy(first, left); });
+    }
+  };
+  if (!range.count)
+    return copyAll(Value());
+  Value isShort = wb.isLess(range.count, wb.constant(layout.rows));
+  auto branch = scf::IfOp::create(wb.b, wb.loc, isShort, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(wb.b);
+  wb.b.setInsertionPointToStart(branch.thenBlock());
+  copyAll(arith::SubIOp::create(wb.b, wb.loc, wb.multiply(range.count, chunks), wb.thread));
+  wb.b.setInsertionPointToStart(branch.elseBlock());
+  copyAll(Value());
+}
+
 void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, unsigned columnDim,
                           Type tileType, function_ref<Value(Value row)> getOffset,
-                          function_ref<Value(Value row)> isInside) {
+                          function_ref<Value(Value row)> isInside, const std::optional<RowRange> &range) {
   const SharedTileLayout &layout = tile.layout;
   CopyPlan plan(layout, wb.threads);
-  bool isSame = view.getElementType() == tileType && view.isContiguous(columnDim),
-       isAligned = view.getRowAlignment(columnDim) == kChunkBytes;
+  if (range && !plan.dividesRows && canCopyInTurn(view, tile, columnDim, tileType))
+    return copyInTurn(wb, view, tile, *range);
+  bool isSame = view.getElementType() == tileType && view.isContiguous(columnDim);
   int64_t perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
   Value firstRow = wb.divide(wb.thread, plan.lanes), firstChunk = wb.remainder(wb.thread, plan.lanes);
   auto copyChunk = [&](int64_t pass, int64_t group, Value rowOffset, Value isValid) {
@@ -188,16 +257,9 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
     };
     if (!isSame)
       return store();
-    // With size 0 nothing is read, at any address.
-    Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
     Value address = view.getAddress(wb, offset);
-    auto copy = [&] {
-      NVVM::CpAsyncOp::create(wb.b, wb.loc, destination, address, wb.b.getI32IntegerAttr(kChunkBytes),
-                              NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG),
-                              size);
-    };
-    if (isAligned)
-      return copy();
+    if (isCopiedAsync(view, columnDim, tileType))
+      return startCopy(wb, destination, address, isValid);
     // Rows with run-time strides are usually aligned as well.
     OpBuilder &b = wb.b;
     Value number = LLVM::PtrToIntOp::create(b, wb.loc, b.getI64Type(), address);
@@ -206,7 +268,7 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
     auto branch = scf::IfOp::create(b, wb.loc, isChunk, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    copy();
+    startCopy(wb, destination, address, isValid);
     b.setInsertionPointToStart(branch.elseBlock());
     store();
   };

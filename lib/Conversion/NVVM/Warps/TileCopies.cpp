@@ -7,12 +7,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "TileCopies.h"
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
+
+/// Fewest rows of a page with a look-up of their own; the swizzle repeats after as many.
+static constexpr int64_t kLeastPart = 8;
 
 Value attn::nvvm::loadRowNumber(WarpBuilder &wb, const GlobalView &view, unsigned rowDim, Value row) {
   row = wb.minimum(row, wb.add(view.getSize(wb, rowDim), -1));
@@ -52,15 +56,20 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
           [&](Value row) {
             Value isInside = wb.isLess(row, left);
             return lse ? wb.both(isInside, hasKeys(wb.add(row, first))) : isInside;
-          });
+          },
+          lse ? std::nullopt : std::optional(RowRange{start, view.getStride(rowDim), left}));
     });
   } else {
+    std::optional<RowRange> range;
+    if (!lse && rows.heads == 1)
+      range = {rows.getOffset(wb, view, wb.constant(0)), view.getStride(rowDim), rows.getCount(wb, view)};
     copyRows(
         wb, view, tile, columnDim, type, [&](Value row) { return rows.getOffset(wb, view, row); },
         [&](Value row) {
           Value isInside = rows.isInside(wb, view, row);
           return lse ? wb.both(isInside, hasKeys(row)) : isInside;
-        });
+        },
+        range);
   }
   wb.commitCopies();
   return success();
@@ -123,7 +132,22 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
     Value number = toNumber(op.getBlockTable(), ValueRange{op.getBatch(), wb.toIndex(entry)});
     return view.getOffset(wb, {{0, number}, {dims.row, place}, {dims.head, head}});
   };
-  copyRows(wb, view, *place, /*columnDim=*/3, getElementTypeOrSelf(op.getOutput().getType()), getOffset, isInside);
+  Type type = getElementTypeOrSelf(op.getOutput().getType());
+  // Parts of the tile that end with a page, if not before: one look-up each.
+  SharedTile part = *place;
+  int64_t rows = part.layout.rows;
+  part.layout.rows = std::gcd(std::gcd(rows, page), getKnownPower(op.getFirstKey()));
+  bool hasParts = part.layout.rows >= kLeastPart && part.layout.rows * part.layout.chunks >= 2 * wb.threads;
+  if (hasParts && canCopyInTurn(view, part, /*columnDim=*/3, type)) {
+    Value inside = wb.minimum(count, arith::SubIOp::create(wb.b, wb.loc, length, firstKey));
+    for (int64_t row = 0; row < rows; row += part.layout.rows) {
+      RowRange range{getOffset(wb.constant(row)), view.getStride(dims.row), wb.add(inside, -row)};
+      copyInTurn(wb, view, part, range);
+      part.offset += part.layout.getBytes();
+    }
+  } else {
+    copyRows(wb, view, *place, /*columnDim=*/3, type, getOffset, isInside);
+  }
   wb.commitCopies();
   return success();
 }

@@ -138,11 +138,10 @@ static Values unpack(OpBuilder &b, Location loc, Value aggregate) {
   return parts;
 }
 
-Values WarpBuilder::loadMatrices(Value pointer, bool isTransposed) {
-  Type i32 = b.getI32Type();
-  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
+Values WarpBuilder::loadMatrices(Value pointer, bool isTransposed, int64_t count) {
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getI32Type()));
   Value matrices =
-      NVVM::LdMatrixOp::create(b, loc, type, pointer, 4, isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdMatrixOp::create(b, loc, type, pointer, count, isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
                                NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
   return unpack(b, loc, matrices);
 }
@@ -340,4 +339,12 @@ Value TileRows::isInside(WarpBuilder &wb, const GlobalView &view, Value row) con
   if (view.getStaticSize(numBatch) != queries)
     condition = wb.both(condition, wb.isLess(query ? query : wb.constant(0), view.getSize(wb, numBatch)));
   return condition;
+}
+
+Value TileRows::getCount(WarpBuilder &wb, const GlobalView &view) const {
+  bool isInView = view.getStaticSize(numBatch) == queries;
+  Value ofTile = wb.constant(queries);
+  if (isInView)
+    return queries < blockRows ? ofTile : Value();
+  return wb.minimum(ofTile, view.getSize(wb, numBatch));
 }

@@ -115,8 +115,8 @@ public:
 
   /// Rounds an f32 to the precision of the products.
   mlir::Value roundToFragment(mlir::Value x);
-  /// Loads four 8 x 8 matrices of 16-bit elements; lane l provides the address of row l % 8 of matrix l / 8.
-  Values loadMatrices(mlir::Value pointer, bool isTransposed);
+  /// Loads 8 x 8 matrices of 16-bit elements, two or four; lane l provides the address of row l % 8 of matrix l / 8.
+  Values loadMatrices(mlir::Value pointer, bool isTransposed, int64_t count);
   /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of f32 that roundToFragment has rounded.
   Values multiplyFragments(mlir::Type type, mlir::ValueRange a, mlir::ValueRange bOperand, mlir::ValueRange acc);
 

@@ -28,8 +28,10 @@ Value KernelLowering::getRow(int64_t fragment, int64_t half) {
 TileState KernelLowering::createSums(int64_t columns) {
   TileState sums;
   sums.fragments = wb.warpRows / kFragmentRows;
-  // Whole pairs of blocks, as ldmatrix reads V.
-  sums.valueBlocks = llvm::divideCeil(columns, 2 * kBlockColumns) * 2;
+  sums.valueBlocks = llvm::divideCeil(columns, kBlockColumns);
+  // Rows of panels, and of f32, have whole pairs of blocks.
+  if (wb.instruction.readsPanels() || !wb.instruction.takesNarrow)
+    sums.valueBlocks = llvm::alignTo(sums.valueBlocks, 2);
   sums.acc = RegisterArray(wb, kernel.getBody().front(), sums.fragments * sums.valueBlocks * kFragmentElements);
   return sums;
 }

@@ -100,6 +100,8 @@ struct TileRows {
   mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
   /// True where the row is inside of the tile and of `view`; null where all rows of the block are.
   mlir::Value isInside(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
+  /// Rows inside, of one head; null where all of the block are.
+  mlir::Value getCount(WarpBuilder &wb, const GlobalView &view) const;
 
 private:
   void addSizes(mlir::Value operand, mlir::AffineMap map);
@@ -133,6 +135,9 @@ struct SharedTile {
   /// Address of chunk `chunk` of row `row` + `rowsBelow`, where `rowsBelow` is a multiple of 8 and becomes a constant
   /// offset.
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
+  /// Address of chunk `number` of a tile in one panel, whose rows' chunks are counted row after row. `chunksBehind` is
+  /// a multiple of those of 8 rows, or any number without a swizzle, and becomes a constant offset.
+  mlir::Value atChunk(WarpBuilder &wb, mlir::Value number, int64_t chunksBehind) const;
   /// Address in an f32 tile without a swizzle: column `column` + `columnsBehind` of row `row`.
   mlir::Value atNumber(WarpBuilder &wb, int64_t row, mlir::Value column, int64_t columnsBehind = 0) const;
 };
@@ -194,19 +199,13 @@ public:
     ChunksFirst, ///< both matrices of the upper eight rows, then those of the lower ones: B
   };
   MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow, Order order = Order::RowsFirst);
-  Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const;
+  /// With two `matrices`, the first two of four.
+  Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed, int64_t matrices = 4) const;
 
 private:
   SharedTile tile;
   Values variants; ///< addresses by the swizzled part of an even chunk
 };
-
-/// Copies rows of global memory to a tile: asynchronously where they have the tile's type, contiguous elements, and
-/// start at multiples of 16 bytes; otherwise by loads and stores. Rows and columns out of range become 0. `getOffset`
-/// and `isInside` define the rows. The copies are not committed.
-void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, unsigned columnDim, mlir::Type tileType,
-              llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
-              llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
 /// The value of row `row` in a view with one value per row, such as lse. Rows beyond the last one read the last one.
 mlir::Value loadRowNumber(WarpBuilder &wb, const GlobalView &view, unsigned rowDim, mlir::Value row);
@@ -262,10 +261,10 @@ struct RescaleFactors {
   Values alphas;
 };
 
-/// A product of an asynchronous instruction that has been issued.
+/// A product of an asynchronous instruction that has been issued, and the registers that it writes.
 struct StartedProduct {
   static constexpr llvm::StringLiteral kName = "the result of an attn.product with async";
-  Values acc; ///< registers that it writes
+  Values acc;
   std::variant<ScoreTile, TileState> output;
 };
 
@@ -373,9 +372,6 @@ private:
   std::optional<OrderRing> order;               ///< for blocks that add in turn, with a producer
   mlir::Value exchanges;                        ///< pointer to the count of attn.exchange; null where there is none
 };
-
-/// Bytes of type `from`, i8 in a vector of a multiple of four, as bf16 or f16 (Bytes.cpp).
-mlir::Value widenBytes(WarpBuilder &wb, mlir::Value raw, mlir::Type from, mlir::Type to);
 
 /// Bufferisation puts tiles on the stack, or allocates them where their size is known only at run time.
 bool isBuffer(mlir::Operation *op);
