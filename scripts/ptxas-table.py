@@ -275,7 +275,7 @@ class InFlight:
 def count_bytes_in_flight(attnc: Path, ptxas: str, line: str, target: str) -> InFlight:
     """Of K and V there are 2 stages - 1 tiles behind the one that a block waits for.
 
-    Pages and converted rows have K and V of one step alone.
+    With one stage, as pages have, these are K and V of one step.
     """
     with tempfile.TemporaryDirectory() as name:
         ptx, launches = compile_ptx(attnc, line, target, Path(name))
@@ -284,7 +284,7 @@ def count_bytes_in_flight(attnc: Path, ptxas: str, line: str, target: str) -> In
     schedule = re.search(r"attn\.schedule = (#attn\.block<[^>]*>)", steps)[1]
     stages = read_number(schedule, r"stages = (\d+)") or 1
     tile = read_number(schedule, r"key_tile = (\d+)") * read_number(line, r" d(\d+)") * (1 if "kv=" in line else 2)
-    tiles = 2 if "attn.gather_pages" in steps or "kv=" in line else 2 * stages - 1
+    tiles = 2 * stages - 1 if stages > 1 else 2
     row = next(row for row in rows if row.kernel == launches[0]["kernel"])
     return InFlight(tiles * tile, min(launches[0]["grid"][0] / MULTIPROCESSORS[target], row.blocks), row.blocks)
 

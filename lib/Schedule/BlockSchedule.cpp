@@ -97,10 +97,11 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
                                     getInstruction().getInfo().readsPanels(), getStages(), getFused())
         .bytes;
   }
-  return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
-                          getStaticSize(op, DimKind::ValueSize), bits / 8, getInstruction().getInfo().readsPanels(),
-                          getStages())
-      .bytes;
+  int64_t d = getStaticSize(op, DimKind::HeadSize), dv = getStaticSize(op, DimKind::ValueSize), keyBytes = bits / 8;
+  bool hasPanels = getInstruction().getInfo().readsPanels();
+  if (isQuantised(getElementTypeOrSelf(op->getOperand(1).getType())))
+    keyBytes = BlockLayout::getKeyBytes(d, dv, bits / 8, /*keyBytes=*/1, hasPanels, getWarps());
+  return BlockLayout::get(getBlockRows(), getKeyTile(), d, dv, bits / 8, keyBytes, hasPanels, getStages()).bytes;
 }
 
 /// True where rows of K have another type than Q.

@@ -28,13 +28,19 @@ SharedTileLayout SharedTileLayout::withoutPadding() const {
   return layout;
 }
 
-BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
-                             int64_t stages) {
+int64_t BlockLayout::getKeyBytes(int64_t d, int64_t dv, int64_t elementBytes, int64_t keyBytes, bool hasPanels,
+                                 int64_t warps) {
+  bool hasWholeChunks = d % kChunkBytes == 0 && dv % kChunkBytes == 0;
+  return elementBytes == 2 && keyBytes == 1 && hasWholeChunks && !hasPanels && warps == 1 ? 1 : elementBytes;
+}
+
+BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes,
+                             int64_t keyBytes, bool hasPanels, int64_t stages) {
   BlockLayout layout;
   layout.query = SharedTileLayout(rows, d, elementBytes, hasPanels);
-  layout.key = SharedTileLayout(keyTile, d, elementBytes, hasPanels);
-  layout.value = layout.output = SharedTileLayout(keyTile, dv, elementBytes, hasPanels);
-  layout.output.rows = rows;
+  layout.key = SharedTileLayout(keyTile, d, keyBytes, hasPanels);
+  layout.value = SharedTileLayout(keyTile, dv, keyBytes, hasPanels);
+  layout.output = SharedTileLayout(rows, dv, elementBytes, hasPanels);
   // mma of 16 bits needs no chunk of zeros behind K and V: an odd number of chunks has no bank conflicts as it is.
   if (!hasPanels && elementBytes == 2) {
     layout.key = layout.key.withoutPadding();

@@ -13,10 +13,16 @@ KEYS, HEADS = 512, 2
 SECTOR, COPY = 32, 512  # bytes; a copy of a warp has 16 of each lane
 
 
-def measure(problem: str, tmp_path) -> dict:
+def measure(problem: str, tmp_path, target="sm_80") -> dict:
     """The report of the kernel that reads K and V, executed once."""
     path = tmp_path / "report.json"
-    call(ATTNC.with_name("attn-ptx-run"), f"--problem={problem}", "--target=sm_80", "--magnitude=1", f"--report={path}")
+    call(
+        ATTNC.with_name("attn-ptx-run"),
+        f"--problem={problem}",
+        f"--target={target}",
+        "--magnitude=1",
+        f"--report={path}",
+    )
     return json.loads(path.read_text())[0]
 
 
@@ -59,3 +65,32 @@ def test_few_look_ups_for_each_page(d, order, tmp_path):
     copies_of_page = 16 * d * 2 // COPY
     # K and V of a step read the length as well.
     assert loads <= 2 * copies / copies_of_page
+
+
+# Instructions of PTX that widen an element on sm_90a, and the scales; `and` and `or` are one of the machine.
+WIDENING = {"int8 bf16": 3.2, "int8 f16": 1.6, "fp8 bf16": 2.7, "e5m2 f16": 0.8}
+
+
+@pytest.mark.parametrize("types", WIDENING)
+def test_bytes_are_copied_as_they_are(types, tmp_path):
+    kv, dtype = types.split()
+    d = 128
+    line = f"b1 hq8 hkv{HEADS} sq1 sk{KEYS} d{d}"
+    report = measure(f"{line} {dtype} kv={kv}", tmp_path, "sm_90a")
+    copies, sectors = count(report, "cp.async")
+    bytes_ = 2 * HEADS * KEYS * d
+    assert bytes_ / SECTOR <= sectors <= 1.05 * bytes_ / SECTOR
+    assert bytes_ / COPY <= copies <= 1.08 * bytes_ / COPY
+    loads, _ = count(report, "ld.global")
+    assert loads <= HEADS * KEYS / 32 * 2  # scales
+    # The same kernel of 16 bits has the rest: the main loop of each has 32 keys.
+    plain = measure(f"{line} {dtype}", tmp_path, "sm_90a")
+    names = ("mma", "ldmatrix", "ld.shared", "cp.async", "bra", "add.s", "mov", "sel", "setp")
+    widening = other(report, names) - other(plain, names)
+    assert widening / (2 * 32 * d / 32) <= WIDENING[types]
+
+
+def other(report: dict, names: tuple[str, ...]) -> float:
+    """Instructions of a round of the main loop that do not have these names."""
+    loop = next(loop for loop in report["loops"] if loop["main"])
+    return sum(n for name, n in loop["mix"].items() if not name.startswith(names)) / loop["iterations"]

@@ -69,9 +69,14 @@ struct BlockLayout {
   static constexpr int64_t kStatistics = 4;
   static SharedTileLayout getStatistics(int64_t queries) { return {kStatistics, queries, sizeof(float)}; }
 
-  /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, with elements of `elementBytes`.
-  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
-                         int64_t stages = 1);
+  /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, with elements of `elementBytes`, in K and V of
+  /// `keyBytes`.
+  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, int64_t keyBytes,
+                         bool hasPanels, int64_t stages = 1);
+  /// Bytes of an element of K and V in shared memory, where they have `keyBytes` in memory. Bytes beside 16-bit mma
+  /// stay bytes if a single warp multiplies them, which widens each of them once; others are converted on the way.
+  static int64_t getKeyBytes(int64_t d, int64_t dv, int64_t elementBytes, int64_t keyBytes, bool hasPanels,
+                             int64_t warps);
   /// For gradients: column tiles of these widths, with `stages` stages each, then those of rows, and the statistics of
   /// the rows or of the columns. `isFused` for one kernel of all gradients.
   static BlockLayout getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,

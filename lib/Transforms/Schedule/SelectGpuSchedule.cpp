@@ -26,7 +26,7 @@ static constexpr int64_t kProducerStages = 2;
 /// good.
 static constexpr int64_t kMaxDecodeRows = 128, kMaxDecodeQueries = 16;
 /// Fewest keys of a split: with fewer, writing and merging the state costs too much. Steps that copy their own tiles
-/// have fewer bytes in flight and need more blocks; converted rows are narrow.
+/// have fewer bytes in flight and need more blocks; rows of bytes are narrow.
 static constexpr int64_t kMinSplitKeys = 256, kMinPagedSplitKeys = 128, kMinConvertedSplitKeys = 96,
                          kDynamicSplitKeys = 1024;
 /// Approximate blocks of a decode kernel per multiprocessor: one warp each, bound by shared memory.
@@ -121,18 +121,36 @@ static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t 
   return split < keys ? split : 0;
 }
 
-/// Each step copies its own tiles if rows are converted or come from pages.
-static bool copiesOwnTiles(SdpaOp op) { return convertsRows(op) || op.getKey().getDefiningOp<GatherPagesOp>(); }
+static int64_t getElementBytes(SdpaOp op) {
+  return getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() / 8;
+}
 
-static int64_t getBlockBytes(SdpaOp op, int64_t rows, int64_t keyTile, bool hasPanels, int64_t stages) {
-  int64_t bytes = getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() / 8;
+/// Of an element of K and V in shared memory.
+static int64_t getKeyBytes(SdpaOp op, int64_t warps, bool hasPanels) {
+  auto isBytes = [](Value rows) { return isQuantised(getElementTypeOrSelf(rows.getType())); };
+  int64_t bytes = getElementBytes(op), keyBytes = isBytes(op.getKey()) && isBytes(op.getValue()) ? 1 : bytes;
+  return BlockLayout::getKeyBytes(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize), bytes,
+                                  keyBytes, hasPanels, warps);
+}
+
+/// True where bytes of K and V stay what they are in shared memory.
+static bool keepsBytes(SdpaOp op, const BlockChoice &choice) {
+  return getKeyBytes(op, choice.tile.warps, choice.instruction.getInfo().readsPanels()) < getElementBytes(op);
+}
+
+/// Each step copies its own tiles if rows are converted or come from pages.
+static bool copiesOwnTiles(SdpaOp op, const BlockChoice &choice) {
+  return (convertsRows(op) && !keepsBytes(op, choice)) || op.getKey().getDefiningOp<GatherPagesOp>();
+}
+
+static int64_t getBlockBytes(SdpaOp op, int64_t rows, int64_t warps, int64_t keyTile, bool hasPanels, int64_t stages) {
   return BlockLayout::get(rows, keyTile, getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize),
-                          bytes, hasPanels, stages)
+                          getElementBytes(op), getKeyBytes(op, warps, hasPanels), hasPanels, stages)
       .bytes;
 }
 
 static int64_t getBlockBytes(SdpaOp op, const BlockChoice &choice) {
-  return getBlockBytes(op, choice.tile.rowBlock * choice.tile.warps, choice.tile.keyTile,
+  return getBlockBytes(op, choice.tile.rowBlock * choice.tile.warps, choice.tile.warps, choice.tile.keyTile,
                        choice.instruction.getInfo().readsPanels(), choice.stages);
 }
 
@@ -142,7 +160,7 @@ static bool sharesKeys(SdpaOp op, int64_t largest) {
   if (ShapedType::isDynamic(queries) || queries < 1 || queries > kMaxDecodeQueries || op.getCuSeqlensQ())
     return false;
   int64_t rows = queries * getGroupSize(op);
-  if (rows <= kMaxDecodeRows && getBlockBytes(op, llvm::alignTo(rows, kFragmentRows), kMinKeyTile,
+  if (rows <= kMaxDecodeRows && getBlockBytes(op, llvm::alignTo(rows, kFragmentRows), /*warps=*/2, kMinKeyTile,
                                               /*hasPanels=*/false, /*stages=*/1) <= largest)
     return true;
   emitRemark(op, RemarkOutcome::Missed, "heads-apart")
@@ -170,19 +188,26 @@ static BlockChoice chooseInstruction(SdpaOp op, const TargetInfo &target) {
 
 static void chooseDecodeTile(SdpaOp op, BlockChoice &choice) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
-  int64_t bytes = getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() / 8;
   choice.tile.rowBlock = kFragmentRows;
   choice.tile.warps = llvm::divideCeil(getStaticSize(op, DimKind::Query) * getGroupSize(op), kFragmentRows);
   // Tiles of large rows have few keys, which saves registers; one warp converts the whole tile.
   int64_t largest = std::max(headSize, valueSize);
   if (largest > 64 || convertsRows(op))
-    choice.tile.keyTile =
-        std::min(choice.tile.keyTile, largest > 160 && !copiesOwnTiles(op) ? kDecodeKeys / 2 : kDecodeKeys);
+    choice.tile.keyTile = std::min(
+        choice.tile.keyTile,
+        largest > 160 && (keepsBytes(op, choice) || !copiesOwnTiles(op, choice)) ? kDecodeKeys / 2 : kDecodeKeys);
   // 2 stages - 1 tiles are in flight.
+  int64_t bytes = getKeyBytes(op, choice.tile.warps, choice.instruction.getInfo().readsPanels());
   int64_t tileBytes = choice.tile.keyTile * std::min(headSize, valueSize) * bytes;
-  if (!copiesOwnTiles(op))
-    choice.stages =
-        std::min<int64_t>(llvm::divideCeil(llvm::divideCeil(kDecodeBytesInFlight, tileBytes) + 1, 2), kMaxDecodeStages);
+  if (convertsRows(op) && choice.instruction.getInfo().takesNarrow && !keepsBytes(op, choice))
+    emitRemark(op, RemarkOutcome::Missed, "rows-converted")
+        << "K and V are loaded, converted and stored, so no copy of them is in flight: bytes stay bytes in shared "
+           "memory "
+           "with head sizes that are multiples of 16, for the rows of one warp";
+  // Bytes take more instructions, and so more blocks of a multiprocessor.
+  int64_t inFlight = convertsRows(op) ? kDecodeBytesInFlight / 2 : kDecodeBytesInFlight;
+  if (!copiesOwnTiles(op, choice))
+    choice.stages = std::min<int64_t>(llvm::divideCeil(llvm::divideCeil(inFlight, tileBytes) + 1, 2), kMaxDecodeStages);
 }
 
 /// Half as many warps, or one warpgroup less: a block has whole groups of the warps that multiply together. 0 for none.
@@ -221,7 +246,9 @@ static void chooseProducer(SdpaOp op, BlockChoice &choice, int64_t largest) {
 
 static int64_t chooseDecodeSplit(SdpaOp op, const BlockChoice &choice, const TargetInfo &target) {
   bool converts = convertsRows(op);
-  int64_t leastKeys = !copiesOwnTiles(op) ? kMinSplitKeys : converts ? kMinConvertedSplitKeys : kMinPagedSplitKeys;
+  int64_t leastKeys = converts && !keepsBytes(op, choice)      ? kMinConvertedSplitKeys
+                      : converts || copiesOwnTiles(op, choice) ? kMinPagedSplitKeys
+                                                               : kMinSplitKeys;
   int64_t blocks =
       target.gpu->multiprocessors * (converts ? kConvertingBlocksPerMultiprocessor : kDecodeBlocksPerMultiprocessor);
   return chooseSplit(getStaticDomain(op), getNumBatchDims(op), getGroupSize(op), choice.tile.keyTile, leastKeys,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "attn/Target/BlockLayout.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -270,12 +271,25 @@ bool attn::liesInPages(const TileShape &s, Value operand, AffineMap map) {
   return gather && readsPages(s, gather, map);
 }
 
+/// The element type of a tile of K or V: that of Q, or bytes that a kernel of a GPU keeps.
+static Type getTileType(const TileShape &s) {
+  Type type = getElementTypeOrSelf(s.step.getKey().getType());
+  auto block = dyn_cast<BlockAttr>(s.schedule);
+  if (!block || !isQuantised(type))
+    return s.rowType;
+  int64_t bytes = s.rowType.getIntOrFloatBitWidth() / 8;
+  int64_t keyBytes =
+      BlockLayout::getKeyBytes(getStaticSize(s.step, DimKind::HeadSize), getStaticSize(s.step, DimKind::ValueSize),
+                               bytes, /*keyBytes=*/1, block.getInstruction().getInfo().readsPanels(), block.getWarps());
+  return keyBytes < bytes ? type : Type(s.rowType);
+}
+
 /// True where rows of K or V are used in place.
 bool attn::readsInPlace(const TileShape &s, Value operand, AffineMap map) {
   if (operand.getDefiningOp<GatherPagesOp>())
     return liesInPages(s, operand, map);
   // A decode kernel of a CPU widens in registers, either both K and V or neither.
-  return getElementTypeOrSelf(operand.getType()) == s.rowType || (isDecode(s) && !isGpu(s) && !gathersRows(s));
+  return getElementTypeOrSelf(operand.getType()) == getTileType(s) || (isDecode(s) && !isGpu(s) && !gathersRows(s));
 }
 
 /// The rows of a key tile within one page, at their place in the page cache.
@@ -314,7 +328,7 @@ Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, V
   bool isPadded = !isDecode(s) && !isGpu(s);
   if (!tile)
     tile = isPadded ? emptyPaddedTile(b, s, {s.keyPos(), column}, s.rowType)
-                    : emptyTile(b, s, {s.keyPos(), column}, s.rowType);
+                    : emptyTile(b, s, {s.keyPos(), column}, getTileType(s));
   Value target = sliceKeys(b, s, at, tile, s.numBatch);
   AffineMap tileMap = getTileMap(s, {s.keyPos(), column});
   if (getHeadsPerTile(s) > 1) // they share one head of the tile

@@ -142,8 +142,7 @@ private:
   /// True where the product reads a slice of K or V, whose rows can be moved to those of another tile.
   bool readsSlice(ProductOp product) {
     auto view = product.getRhs().getDefiningOp<memref::SubViewOp>();
-    return view && tiles.getKeyDim(product) &&
-           view.getType().getElementType() == getElementTypeOrSelf(tiles.query.getType()) &&
+    return view && tiles.getKeyDim(product) && view.getType().getElementType() == tiles.getTileType(product) &&
            view.getSourceType().getRank() == view.getType().getRank();
   }
 

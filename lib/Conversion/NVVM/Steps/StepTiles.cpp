@@ -58,11 +58,25 @@ void StepTiles::createKeyTiles(int64_t numStages) {
       shape.push_back(stages);
     shape.append(getNumBatchDims(product), 1);
     shape.append({keyTile, getStaticSize(product, columns)});
-    return createSharedTile(b, kernel.getLoc(), shape, getElementTypeOrSelf(query.getType()));
+    return createSharedTile(b, kernel.getLoc(), shape, getTileType(product));
   };
   b.setInsertionPointAfter(query.getDefiningOp());
   key = create(steps.front().scores, DimKind::HeadSize);
   value = create(steps.front().values, DimKind::ValueSize);
+}
+
+Type StepTiles::getTileType(ProductOp product) const {
+  Type ofQuery = getElementTypeOrSelf(query.getType()), inMemory = getElementTypeOrSelf(product.getRhs().getType());
+  auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
+  Step step = steps.front();
+  auto isBytes = [](ProductOp op) { return isQuantised(getElementTypeOrSelf(op.getRhs().getType())); };
+  if (!isBytes(step.scores) || !isBytes(step.values))
+    return ofQuery;
+  int64_t keyBytes =
+      BlockLayout::getKeyBytes(getStaticSize(step.scores, DimKind::HeadSize),
+                               getStaticSize(step.values, DimKind::ValueSize), ofQuery.getIntOrFloatBitWidth() / 8,
+                               /*keyBytes=*/1, schedule.getInstruction().getInfo().readsPanels(), schedule.getWarps());
+  return keyBytes == 1 ? inMemory : ofQuery;
 }
 
 void StepTiles::moveBuffer(Value buffer, Value tile) {

@@ -35,6 +35,8 @@ public:
   mlir::Value copyRows(ProductOp product, mlir::Value view, mlir::Value tile);
   /// The maps of attn.copy for K or V of `product`.
   mlir::ArrayAttr getCopyMaps(ProductOp product) const;
+  /// The element type of the tile of K or V: bytes may stay what they are.
+  mlir::Type getTileType(ProductOp product) const;
   /// The key dimension of the memref of K or V; nothing where it has none.
   std::optional<unsigned> getKeyDim(ProductOp product) const;
 

@@ -3,7 +3,8 @@
 // Four bytes of a register become two registers of pairs, without conversions of single elements to f32. All are exact,
 // NaN and infinities too. Instructions for two elements, beside those of a load:
 //
-//   i8 → bf16     4    128 + (x mod 128) is 0x4300 | (x mod 128); less 128, or 256 where the sign is set
+//   i8 → bf16     4    128 + (x mod 128) is 0x4300 | (x mod 128); less 128, or 256 where the sign is set: 0x4300 | x
+//                      without its sign, less 0x4300 | x without the rest
 //   i8 → f16      2.5  1152 + x is 0x6400 + (x + 128)
 //   e5m2 → f16    1    the upper byte
 //   e4m3 → f16    1    by the instruction; 7 without: s eeee mmm at bits 15 and 13, times 2^8
@@ -25,6 +26,7 @@ namespace {
 /// Arithmetic on registers of two 16-bit elements.
 struct PairBuilder {
   WarpBuilder &wb;
+  BytePairs pairs;
 
   Value bits(uint32_t value) const { return wb.constant(static_cast<int32_t>(value)); }
   Value both(Value x, uint32_t mask) const { return arith::AndIOp::create(wb.b, wb.loc, x, bits(mask)); }
@@ -54,10 +56,12 @@ struct PairBuilder {
 
 } // namespace
 
-/// Bytes 2 h and 2 h + 1 of `word`, each the upper or the lower one of 16 bits beside bytes of `other`.
+/// The bytes of pair `h` of `word`, each the upper or the lower one of 16 bits beside bytes of `other`.
 static Value spread(const PairBuilder &p, Value word, int64_t h, bool isUpper, Value other) {
-  uint32_t upper[] = {0x1404, 0x3424}, lower[] = {0x4140, 0x4342};
-  return p.permute(word, other, isUpper ? upper[h] : lower[h]);
+  uint32_t first = p.pairs == BytePairs::Adjacent ? 2 * h : h,
+           second = p.pairs == BytePairs::Adjacent ? first + 1 : h + 2;
+  uint32_t lower = 0x4040 | second << 8 | first;
+  return p.permute(word, other, isUpper ? ((lower << 4) & 0xf0f0) | 0x0404 : lower);
 }
 
 /// Float8 at the upper bytes, sign first, shifted by `shift`.
@@ -72,16 +76,16 @@ static Value widenInteger(const PairBuilder &p, Value word, int64_t h, Type to) 
     Value sum = p.asFloats(spread(p, shifted, h, /*isUpper=*/false, p.bits(0x64646464)), to);
     return p.asBits(arith::SubFOp::create(p.wb.b, p.wb.loc, sum, p.splat(to, 1152)));
   }
-  Value low = spread(p, word, h, /*isUpper=*/false, p.bits(0));
-  auto beside128 = [&](uint32_t mask) { return p.either(p.both(low, mask), p.bits(0x43004300)); };
-  return p.fma(beside128(0x00800080), -1, p.asFloats(beside128(0x007f007f), to), to);
+  Value low = spread(p, word, h, /*isUpper=*/false, p.bits(0x43434343));
+  return p.fma(p.both(low, 0xff80ff80), -1, p.asFloats(p.both(low, 0xff7fff7f), to), to);
 }
 
 /// As f16.
 static Value widenFloat8(const PairBuilder &p, Value word, int64_t h, Type from) {
   Type f16 = p.wb.b.getF16Type(), i16 = p.wb.b.getI16Type();
   if (!isa<Float8E5M2Type>(from) && p.wb.hasFloat8) {
-    Value two = arith::TruncIOp::create(p.wb.b, p.wb.loc, i16, h ? p.shiftRight(word, 16) : word);
+    Value both = p.pairs == BytePairs::Alternate ? p.permute(word, word, 0x3120) : word;
+    Value two = arith::TruncIOp::create(p.wb.b, p.wb.loc, i16, h ? p.shiftRight(both, 16) : both);
     return p.asBits(LLVM::CallIntrinsicOp::create(p.wb.b, p.wb.loc, VectorType::get({2}, f16),
                                                   p.wb.b.getStringAttr("llvm.nvvm.e4m3x2.to.f16x2.rn"), two)
                         .getResults());
@@ -105,27 +109,35 @@ static Value widenByProduct(const PairBuilder &p, Value word, int64_t h) {
   return arith::AddIOp::create(p.wb.b, p.wb.loc, product, p.wb.multiply(isNaN, 15));
 }
 
-Value attn::nvvm::widenBytes(WarpBuilder &wb, Value raw, Type from, Type to) {
-  PairBuilder p{wb};
-  int64_t count = cast<VectorType>(raw.getType()).getNumElements();
-  Value words = LLVM::BitcastOp::create(wb.b, wb.loc, VectorType::get({count / 4}, wb.b.getI32Type()), raw);
-  Values pairs;
-  for (int64_t i = 0; i < count / 2; ++i) {
-    Value word = vector::ExtractOp::create(wb.b, wb.loc, words, i / 2);
+std::array<Value, 2> attn::nvvm::widenWord(WarpBuilder &wb, Value word, Type from, Type to, BytePairs pairs) {
+  PairBuilder p{wb, pairs};
+  std::array<Value, 2> result;
+  for (auto [h, pair] : llvm::enumerate(result)) {
     if (from.isInteger(8))
-      pairs.push_back(widenInteger(p, word, i % 2, to));
+      pair = widenInteger(p, word, h, to);
     else if (isa<Float8E4M3FNType>(from) && to.isBF16() && !wb.hasFloat8)
-      pairs.push_back(widenByProduct(p, word, i % 2));
-    else if (Value halves = widenFloat8(p, word, i % 2, from); to.isF16())
-      pairs.push_back(halves);
+      pair = widenByProduct(p, word, h);
+    else if (Value halves = widenFloat8(p, word, h, from); to.isF16())
+      pair = halves;
     else {
       Value floats = p.asFloats(halves, wb.b.getF16Type());
       auto widen = [&](int64_t i) {
         return wb.convert(vector::ExtractOp::create(wb.b, wb.loc, floats, i), wb.b.getF32Type());
       };
       Value low = widen(0);
-      pairs.push_back(wb.packPair(low, widen(1), to));
+      pair = wb.packPair(low, widen(1), to);
     }
+  }
+  return result;
+}
+
+Value attn::nvvm::widenBytes(WarpBuilder &wb, Value raw, Type from, Type to) {
+  int64_t count = cast<VectorType>(raw.getType()).getNumElements();
+  Value words = LLVM::BitcastOp::create(wb.b, wb.loc, VectorType::get({count / 4}, wb.b.getI32Type()), raw);
+  Values pairs;
+  for (int64_t i = 0; i < count / 4; ++i) {
+    Value word = vector::ExtractOp::create(wb.b, wb.loc, words, i);
+    llvm::append_range(pairs, widenWord(wb, word, from, to, BytePairs::Adjacent));
   }
   Value all = vector::FromElementsOp::create(wb.b, wb.loc, VectorType::get({count / 2}, wb.b.getI32Type()), pairs);
   return LLVM::BitcastOp::create(wb.b, wb.loc, VectorType::get({count}, to), all);

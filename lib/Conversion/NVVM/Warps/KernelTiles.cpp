@@ -41,7 +41,11 @@ void KernelTiles::findTiles(gpu::GPUFuncOp kernel) {
     if (columns > 0 && columns != found)
       misfit = op;
     columns = found;
-    elementBytes = getElementBytes(op.getRhs());
+    keyBytes = getElementBytes(op.getRhs());
+    if (isScores) {
+      queryType = getElementTypeOrSelf(op.getLhs().getType());
+      elementBytes = getElementBytes(op.getLhs());
+    }
     if (Value root = getRoot(op.getRhs()); isBuffer(root.getDefiningOp()))
       (isScores ? keys : values).insert(root);
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
@@ -68,7 +72,7 @@ void KernelTiles::findGradientTiles(gpu::GPUFuncOp kernel) {
 BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
   if (columns.empty() && rows.empty())
     return d == 0 ? BlockLayout()
-                  : BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, elementBytes,
+                  : BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, elementBytes, keyBytes,
                                      schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
   auto getWidths = [](ArrayRef<Value> tiles) {
     return llvm::map_to_vector(tiles, [](Value tile) { return cast<MemRefType>(tile.getType()).getShape().back(); });

@@ -20,13 +20,14 @@ struct KernelTiles {
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
   llvm::SmallVector<mlir::Value> columns, rows;       ///< for gradients
   mlir::Value statistics, exchange;                   ///< for gradients; null where there are none
+  mlir::Type queryType;                               ///< of elements; null for gradients
   ProductOp misfit; ///< the first product with head sizes other than those before it; null without one
 
 private:
   void findTiles(mlir::gpu::GPUFuncOp kernel);
   void findGradientTiles(mlir::gpu::GPUFuncOp kernel);
 
-  int64_t d = 0, dv = 0, elementBytes = 0;
+  int64_t d = 0, dv = 0, elementBytes = 0, keyBytes = 0;
 };
 
 /// The tiles of columns, which a block multiplies with its rows one after the other.

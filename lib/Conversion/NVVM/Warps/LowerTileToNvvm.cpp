@@ -73,6 +73,7 @@ LogicalResult KernelLowering::placeTiles() {
   if (found.misfit)
     return found.misfit.emitOpError("expected the tiles of a kernel to have the same sizes");
   layout = found.getLayout(kernel->getAttrOfType<BlockAttr>(kScheduleAttr));
+  queryType = found.queryType;
   for (auto [roots, placed] : {std::pair(found.columns, layout.columns), std::pair(found.rows, layout.rows)})
     for (auto [root, tile] : llvm::zip_equal(roots, placed))
       tiles[root] = {tile.layout, tile.offset};
@@ -95,6 +96,9 @@ LogicalResult KernelLowering::placeTiles() {
     tiles[root] = {layout.key, layout.keyOffset};
   for (Value root : found.values)
     tiles[root] = {layout.value, layout.valueOffset};
+  for (auto &[root, tile] : tiles)
+    if (Type type = getElementTypeOrSelf(root.getType()); isQuantised(type))
+      tile.bytes = type;
   return success();
 }
 

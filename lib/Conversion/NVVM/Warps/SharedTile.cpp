@@ -132,8 +132,8 @@ static Value convertElements(WarpBuilder &wb, Value raw, Type from, Type to) {
 /// One chunk of a row: loaded, converted, stored.
 static void storeChunk(WarpBuilder &wb, const GlobalView &view, Value offset, unsigned columnDim, Value isValid,
                        Type type, Value destination) {
-  int64_t count = kChunkBytes * 8 / type.getIntOrFloatBitWidth();
-  auto vectorType = VectorType::get({count}, type);
+  int64_t bits = type.getIntOrFloatBitWidth(), count = kChunkBytes * 8 / bits;
+  auto vectorType = VectorType::get({count}, bits == 8 ? Type(wb.b.getI8Type()) : type);
   auto zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(vectorType));
   auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(vectorType), isValid, /*withElseRegion=*/true);
   {

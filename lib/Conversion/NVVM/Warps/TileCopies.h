@@ -27,7 +27,12 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, u
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside, const std::optional<RowRange> &range = {});
 
-/// Bytes of type `from`, i8 in a vector of a multiple of four, as bf16 or f16 (Bytes.cpp).
+/// Which bytes of a register become pairs: 0, 1 and 2, 3; or 0, 2 and 1, 3.
+enum class BytePairs { Adjacent, Alternate };
+/// Four bytes of type `from` as two registers of bf16 or f16 (Bytes.cpp).
+std::array<mlir::Value, 2> widenWord(WarpBuilder &wb, mlir::Value word, mlir::Type from, mlir::Type to,
+                                     BytePairs pairs);
+/// The same of a vector of i8, a multiple of four, in their order.
 mlir::Value widenBytes(WarpBuilder &wb, mlir::Value raw, mlir::Type from, mlir::Type to);
 
 } // namespace attn::nvvm

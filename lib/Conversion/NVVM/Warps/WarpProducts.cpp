@@ -40,11 +40,13 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     return op.emitOpError("expected accumulate on a product of values in registers alone");
   if (isExchanged)
     lhs = getExchanged(*lhs);
-  // A tile in shared memory has the element type of its product.
-  auto type = cast<FloatType>(getElementTypeOrSelf(op.getRhs().getType()));
+  // A tile in shared memory has the element type of its product, if it is not one of bytes.
+  auto type = cast<FloatType>(rhs->bytes ? queryType : getElementTypeOrSelf(op.getRhs().getType()));
   const InstructionInfo &instruction = op.getInstruction() ? op.getInstruction()->getInfo() : wb.instruction;
   if (instruction.takesNarrow == type.isF32())
     return op.emitOpError("expected an instruction that multiplies ") << type;
+  if (rhs->bytes && (instruction.readsPanels() || type.isF32()))
+    return op.emitOpError("expected instruction = mma beside a tile of ") << rhs->bytes << " in shared memory";
   if (instruction.readsPanels() != wb.instruction.readsPanels())
     return op.emitOpError("expected instruction = ")
            << stringifyInstruction(wb.instruction.instruction)

@@ -32,6 +32,7 @@ TileState KernelLowering::createSums(int64_t columns) {
   // Rows of panels, and of f32, have whole pairs of blocks.
   if (wb.instruction.readsPanels() || !wb.instruction.takesNarrow)
     sums.valueBlocks = llvm::alignTo(sums.valueBlocks, 2);
+  sums.isInterleaved = llvm::any_of(tiles, [](const auto &each) { return bool(each.second.bytes); });
   sums.acc = RegisterArray(wb, kernel.getBody().front(), sums.fragments * sums.valueBlocks * kFragmentElements);
   return sums;
 }
@@ -94,7 +95,9 @@ LogicalResult KernelLowering::lowerStoreState(StoreStateOp op) {
       sum(wb, op.getOutputSum(), maps[5]);
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
   Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
-  auto pair = VectorType::get({2}, wb.b.getF32Type());
+  // Two interleaved pairs are four columns.
+  int64_t pairs = state.isInterleaved ? 2 : 1;
+  auto type = VectorType::get({2 * pairs}, wb.b.getF32Type());
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
     for (int64_t half = 0; half < kThreadRows; ++half) {
       Value row = getRow(fragment, half), l = wb.quadSum(state.sum.get(wb, TileState::rowIndex(fragment, half)));
@@ -106,13 +109,13 @@ LogicalResult KernelLowering::lowerStoreState(StoreStateOp op) {
           wb.store(l, sum.getAddress(wb, rows.getOffset(wb, sum, row)), 4);
         });
         Value start = rows.getOffset(wb, acc, row);
-        for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
-          Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns);
-          Value both = vector::FromElementsOp::create(
-              wb.b, wb.loc, pair,
-              ValueRange{state.acc.get(wb, state.accIndex(fragment, block, 2 * half)),
-                         state.acc.get(wb, state.accIndex(fragment, block, 2 * half + 1))});
-          auto store = [&] { wb.store(both, acc.getAddress(wb, wb.add(start, wb.widen(column))), 8); };
+        for (int64_t block = 0; block * kBlockColumns < columns; block += pairs) {
+          Value column = state.getPairColumn(wb, block);
+          Values elements;
+          for (int64_t i = 0; i < 2 * pairs; ++i)
+            elements.push_back(state.acc.get(wb, state.pairIndex(fragment, half, block + i / 2, i % 2)));
+          Value all = vector::FromElementsOp::create(wb.b, wb.loc, type, elements);
+          auto store = [&] { wb.store(all, acc.getAddress(wb, wb.add(start, wb.widen(column))), 8 * pairs); };
           bool isWhole = (block + 1) * kBlockColumns <= columns;
           wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), store);
         }
@@ -208,8 +211,8 @@ struct FinishedRow {
         inverse(arith::DivFOp::create(wb.b, wb.loc, wb.real(1), l)) {}
 
   /// (l == 0) ? 0 : acc / l, by one division a row
-  Value getQuotient(WarpBuilder &wb, int64_t block, int64_t e) const {
-    Value x = wb.mulf(state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e)), inverse);
+  Value getQuotient(WarpBuilder &wb, int64_t pair, int64_t e) const {
+    Value x = wb.mulf(state.acc.get(wb, state.pairIndex(fragment, half, pair, e)), inverse);
     return wb.select(isEmpty, wb.real(0), x);
   }
 };
@@ -218,11 +221,12 @@ struct FinishedRow {
 /// Stores the row to shared memory, as pairs of 16-bit elements.
 static void stageRow(WarpBuilder &wb, const FinishedRow &finished, const SharedTile &staged, int64_t columns,
                      Type type) {
-  for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
-    Value packed = wb.packPair(finished.getQuotient(wb, block, 0), finished.getQuotient(wb, block, 1), type);
-    Value place = staged.at(wb, finished.row, wb.constant(block));
+  for (int64_t pair = 0; pair * kBlockColumns < columns; ++pair) {
+    Value packed = wb.packPair(finished.getQuotient(wb, pair, 0), finished.getQuotient(wb, pair, 1), type);
+    Value column = finished.state.getPairColumn(wb, pair);
+    Value place = staged.at(wb, finished.row, wb.divide(column, kBlockColumns));
     place = LLVM::GEPOp::create(wb.b, wb.loc, place.getType(), wb.b.getI32Type(), place,
-                                ArrayRef<LLVM::GEPArg>{wb.quadLane});
+                                ArrayRef<LLVM::GEPArg>{wb.divide(wb.remainder(column, kBlockColumns), 2)});
     wb.store(packed, place, 4);
   }
 }
@@ -233,7 +237,7 @@ static void storeRow(WarpBuilder &wb, const FinishedRow &finished, const TileRow
   Value start = rows.getOffset(wb, output, finished.row);
   for (int64_t block = 0; block * kBlockColumns < columns; ++block)
     for (int64_t e = 0; e < 2; ++e) {
-      Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns + e);
+      Value column = wb.add(finished.state.getPairColumn(wb, block), e);
       bool isWhole = (block + 1) * kBlockColumns <= columns;
       wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
         Value x = wb.convert(finished.getQuotient(wb, block, e), output.getElementType());

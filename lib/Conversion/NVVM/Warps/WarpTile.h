@@ -114,8 +114,20 @@ struct TileState {
   RegisterArray acc, max, sum;
   RegisterArray lse; ///< for gradient rows that may have no keys
   int64_t fragments = 0, valueBlocks = 0;
+  /// Products of bytes have columns 16 n + 2 i in block 2 n, and those behind them in block 2 n + 1.
+  bool isInterleaved = false;
   int64_t accIndex(int64_t fragment, int64_t block, int64_t element) const {
     return (fragment * valueBlocks + block) * kFragmentElements + element;
+  }
+  /// Of the two elements of a thread's row `half` that are its pair `pair` of adjacent columns.
+  int64_t pairIndex(int64_t fragment, int64_t half, int64_t pair, int64_t e) const {
+    return isInterleaved ? accIndex(fragment, pair / 2 * 2 + e, 2 * half + pair % 2)
+                         : accIndex(fragment, pair, 2 * half + e);
+  }
+  /// The first column of the pair.
+  mlir::Value getPairColumn(WarpBuilder &wb, int64_t pair) const {
+    return isInterleaved ? wb.add(wb.multiply(wb.quadLane, 4), (pair / 2 * 8 + pair % 2) * 2)
+                         : wb.add(wb.multiply(wb.quadLane, 2), pair * kBlockColumns);
   }
   static int64_t rowIndex(int64_t fragment, int64_t half) { return fragment * kThreadRows + half; }
 };
@@ -130,6 +142,7 @@ struct SharedTile {
   mlir::Value stage = {}; ///< offset in bytes of the current stage, an i32; null with a single stage
   /// Computes descriptors anew for each product, as a loop would keep all of them in registers.
   bool isAddressedAgain = false;
+  mlir::Type bytes = {}; ///< of 8-bit elements that a product widens; null for those of its own type
   /// The address in shared memory, an i32.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
   /// Address of chunk `chunk` of row `row` + `rowsBelow`, where `rowsBelow` is a multiple of 8 and becomes a constant
@@ -364,6 +377,7 @@ private:
   mlir::gpu::GPUFuncOp kernel;
   WarpBuilder wb;
   BlockLayout layout;
+  mlir::Type queryType; ///< of elements
   llvm::DenseMap<mlir::Value, SharedTile> tiles;
   llvm::DenseMap<mlir::Value, LoweredTile> lowered; ///< by tile in registers
   llvm::SmallVector<mlir::Operation *> loweredOps;
