@@ -94,6 +94,6 @@ class AttnImpl(AttentionImpl[AttnMetadata]):
         if self.slopes is not None:  # j is a key's place; what all scores of a row share makes no difference
             slopes, lengths = self.slopes, step.arguments[1]
             words["score_mod"] = lambda s, b, h, i, j: s + slopes[h] * (j - lengths[b])
-        made = at.paged_sdpa(query[: step.tokens], *caches, *step.arguments, cu_seqlens_q=step.sums, **words)
-        output[: step.tokens].view(made.shape).copy_(made)
+        words |= {"cu_seqlens_q": step.sums, "out": output[: step.tokens]}
+        at.paged_sdpa(query[: step.tokens], *caches, *step.arguments, **words)
         return output

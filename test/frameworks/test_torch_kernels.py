@@ -171,8 +171,11 @@ def test_appending_is_written_by_operators_of_pytorch():
     found, wanted = (torch.zeros(3, 8, HKV, D) for _ in range(2))
     assert torch.equal(run(step, (found, q, k)), step(wanted, q, k, by_attn=True))
     assert torch.equal(found, wanted)
-    with pytest.raises(ValueError, match=r"expected no attn\.torch\.kv_append in a program for C"):
+    with pytest.raises(ValueError, match=r"expected no attn\.kv_append\.default in a program for C"):
         run(lambda *x: step(*x, by_attn=True), (found, q, k))
+    options = dict(cu_seqlens_q=sums, causal="bottom_right")
+    with pytest.raises(ValueError, match=r"expected no attn\.paged_sdpa_out\.default in a program for C.*no out="):
+        run(lambda q, x: at.paged_sdpa(q, x, x, table, lengths, out=torch.empty_like(q), **options), (q, found))
 
 
 def test_a_program_in_cpp_runs_packages(tmp_path):

@@ -61,16 +61,17 @@ def with_kernels(program: torch.export.ExportedProgram) -> torch.export.Exported
       A program for `torch._inductor.aoti_compile_and_package`. In C++ it runs where libattn_torch.so is loaded.
 
     Raises:
-      ValueError: a call draws dropout, or is a part of a whole, or there is a `kv_append`.
+      ValueError: a call draws dropout, or is a part of a whole, or there is a `kv_append` or `out=`.
       TypeError: it is on another device than the CPU.
       attn.CompileError: it has no kernel.
     """
     made = program.run_decompositions({})
     for node in list(made.graph.nodes):
-        if torch.ops.attn.kv_append.default in (node.target, *node.args[:1]):
+        called = [x for x in (node.target, *node.args[:1]) if isinstance(x, torch._ops.OpOverload)]
+        if any(x.namespace == "attn" and x not in CALLS for x in called):
             raise ValueError(
-                "expected no attn.torch.kv_append in a program for C++, found it; write "
-                "cache.flatten(0, 1).index_copy_(0, slots, new) for pages of nhd"
+                f"expected no {called[-1]} in a program for C++, which has kernels alone, found it; write "
+                "cache.flatten(0, 1).index_copy_(0, slots, new) for kv_append to pages of nhd, and no out="
             )
         if node.target in CALLS:
             _replace(made.graph, node)
