@@ -202,8 +202,7 @@ static void chooseDecodeTile(SdpaOp op, BlockChoice &choice) {
   if (convertsRows(op) && choice.instruction.getInfo().takesNarrow && !keepsBytes(op, choice))
     emitRemark(op, RemarkOutcome::Missed, "rows-converted")
         << "K and V are loaded, converted and stored, so no copy of them is in flight: bytes stay bytes in shared "
-           "memory "
-           "with head sizes that are multiples of 16, for the rows of one warp";
+           "memory with head sizes that are multiples of 16, for the rows of one warp";
   // Bytes take more instructions, and so more blocks of a multiprocessor.
   int64_t inFlight = convertsRows(op) ? kDecodeBytesInFlight / 2 : kDecodeBytesInFlight;
   if (!copiesOwnTiles(op, choice))
