@@ -198,9 +198,9 @@ def calls(monkeypatch):
     """What runs: "paged" and "append" where a plan is made, the names of operators where PyTorch's dispatcher is."""
     found = []
     plans.clear()
-    for name in ("paged", "append"):
-        make = getattr(_steps, f"_made_{name}")
-        monkeypatch.setattr(_steps, f"_made_{name}", lambda *x, m=make, n=name: found.append(n) or m(*x))
+    for name, module in (("paged", _steps), ("append", _append_steps)):
+        make = getattr(module, f"_made_{name}")
+        monkeypatch.setattr(module, f"_made_{name}", lambda *x, m=make, n=name: found.append(n) or m(*x))
     for name in ("_operator", "_append"):
         run = getattr(_serving, name)
         monkeypatch.setattr(_serving, name, lambda *x, r=run, n=name: found.append(n) or r(*x))

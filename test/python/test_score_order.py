@@ -195,3 +195,15 @@ def test_refused(words: dict[str, Any], message: str) -> None:
     q = np.ones((1, 2, 4, 8), "f4")
     with pytest.raises((TypeError, ValueError), match=message):
         attn.sdpa(q, q, q, score_mod=bias_of if "softcap_first" in words else None, **words)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("form", ["none", "head"])
+def test_softcap_of_0_is_none(form, is_first):
+    """As where softcap stands alone."""
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((1, 2, 5, 16)).astype("f4") for _ in range(3))
+    slopes, (of_heads,) = slopes_of(rng, form, 2, 1)
+    words = {"score_mod": bias_of, "causal": "bottom_right", "alibi_slopes": slopes, "softcap_first": is_first}
+    expected, _ = attention(q[0], k[0], v[0], of_heads, cap=None, mod=True, is_first=is_first)
+    close(attn.sdpa(q, k, v, softcap=0.0, **words)[0], expected)

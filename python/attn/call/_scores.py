@@ -64,7 +64,7 @@ def composed(
     if slopes is None and (score_mod is None or softcap is None or not is_first):
         return score_mod, softcap
     if softcap is not None:
-        softcap = _checks.words({"softcap": softcap})["softcap"]
+        softcap = _checks.words({"softcap": softcap}).get("softcap")
     if not isinstance(score_mod, types.FunctionType | types.MethodType | functools.partial | None):
         call = vars(type(score_mod)).get("__call__")  # an object that is called: tracing finds its arrays in a method
         score_mod = types.MethodType(call, score_mod) if isinstance(call, types.FunctionType) else score_mod
@@ -159,7 +159,7 @@ def taken(
             given = np.ascontiguousarray(given, "f8" if wide else "f4")
             offsets = np.broadcast_to(offsets, sizes.b).astype("i4")
         if score_mod is None and mask_mod is None:
-            cap = None if softcap is None else _checks.words({"softcap": softcap})["softcap"]
+            cap = None if softcap is None else _checks.words({"softcap": softcap}).get("softcap")
             return _trace.Traced(alibi(problem.score_dtype, given.shape, sizes.b, cap), (given, offsets))
         return composed(score_mod, softcap, given, offsets, is_first=is_first)[0]
 

@@ -58,7 +58,7 @@ def traced(
 @_regions._assume_constant_result
 def _alibi(element: str, slopes: tuple[int, ...], batch: int | None, softcap: float | None) -> str:
     """The text of ALiBi alone; without a batch for any."""
-    cap = None if softcap is None else _checks.words({"softcap": softcap})["softcap"]
+    cap = None if softcap is None else _checks.words({"softcap": softcap}).get("softcap")
     regions = _scores.alibi(element, slopes, 0 if batch is None else batch, cap)
     return regions.text if batch is not None else regions.fill("bij")
 
