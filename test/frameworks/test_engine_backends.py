@@ -99,16 +99,7 @@ class AttentionImpl(abc.ABC, Generic[T]):
 
     @abc.abstractmethod
     def forward(
-        self,
-        layer,
-        query,
-        key,
-        value,
-        kv_cache,
-        attn_metadata,
-        output,
-        output_scale=None,
-        output_block_scale=None,
+        self, layer, query, key, value, kv_cache, attn_metadata, output, output_scale=None, output_block_scale=None
     ): ...
 
 
@@ -251,7 +242,7 @@ class Sglang:
         order = 1 + torch.randperm(pages)  # page 0 is for padding
         slots = order[:, None] * page + torch.arange(page)
         pool = types.SimpleNamespace(req_to_token=slots.reshape(requests, self.width).to(torch.int32))
-        self.pool, self.kv, self.options = pool, TokenPool(layers, pages, page, key_heads, sizes or (size, size)), {}
+        self.pool, self.kv = pool, TokenPool(layers, pages, page, key_heads, sizes or (size, size))
         self.backend = sglang.AttnBackend(types.SimpleNamespace(page_size=page, req_to_token_pool=pool))
         given = {"logit_cap": 0.0, "sliding_window_size": -1, "attn_type": AttentionType.DECODER} | options
         fields = {"tp_q_head_num": heads, "qk_head_dim": size, "v_head_dim": (sizes or (size, size))[1]}
