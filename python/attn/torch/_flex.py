@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attn.torch import _block_masks
+from attn.torch import _block_masks, _regions
 from attn.torch._sdpa import sdpa
 from attn.words import _signatures
 
@@ -103,7 +103,7 @@ def flex_attention(
     return out, AuxOutput(lse=rows[0] if return_aux.lse else None, max_scores=rows[-1] if has_max else None)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator] # it runs when a graph is made
+@_regions._assume_constant_result  # it runs when a graph is made
 def _warn_ignored(*names: str) -> None:
     """Names what is ignored, once each."""
     new = set(names) - _ignored

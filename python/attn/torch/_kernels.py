@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from attn.call import _call, _packed, _running, _serving
 from attn.torch import _ops, _record, _varlen
@@ -155,6 +154,8 @@ def _take_common_pages(graph: torch.fx.Graph, given: dict[str, torch.fx.Node], v
     """
     if not hasattr(values, "k_cache"):
         return
+    from torch.fx.experimental.symbolic_shapes import statically_known_true  # which imports sympy
+
     counts = {"k": values.k_cache.shape[0], "v": values.v_cache.shape[0]}
     if statically_known_true(counts["k"] == counts["v"]):
         return
