@@ -75,7 +75,7 @@ class AttnImpl(AttentionImpl[AttnMetadata]):
         self.is_writer = kv_sharing_target_layer_name is None
         self.words = {"scale": self.scale, "sink": sinks, "softcap": logits_soft_cap or None}
         self.words["window"] = None if sliding_window is None else (sliding_window - 1, 0)
-        self.slopes = None if alibi_slopes is None else torch.tensor(alibi_slopes, dtype=torch.float32)
+        self.words["alibi_slopes"] = None if alibi_slopes is None else torch.tensor(alibi_slopes, dtype=torch.float32)
 
     def forward(
         self, layer, query, key, value, kv_cache, attn_metadata, output, output_scale=None, output_block_scale=None
@@ -91,9 +91,6 @@ class AttnImpl(AttentionImpl[AttnMetadata]):
         words = {name: x for name, x in self.words.items() if x is not None}
         if step.is_causal or "window" in words:
             words["causal" if step.is_causal else "align"] = "bottom_right"
-        if self.slopes is not None:  # j is a key's place; what all scores of a row share makes no difference
-            slopes, lengths = self.slopes, step.arguments[1]
-            words["score_mod"] = lambda s, b, h, i, j: s + slopes[h] * (j - lengths[b])
         words |= {"cu_seqlens_q": step.sums, "out": output[: step.tokens]}
         at.paged_sdpa(query[: step.tokens], *caches, *step.arguments, **words)
         return output

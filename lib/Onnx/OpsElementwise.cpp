@@ -64,6 +64,14 @@ static Binary getBinary(StringRef op) {
       .Default(either<arith::MaximumFOp, arith::MaxSIOp>);
 }
 
+/// Of integers the second operand divides, and must be known not to be 0.
+static llvm::Error checkDivisor(NodeView &view) {
+  bool isKnown = view.getNumbers(1) && !llvm::is_contained(*view.getNumbers(1), 0);
+  if (!isFloat(view.get(0).element) && !isKnown)
+    return view.fail("expected a constant divisor of integers that is not 0, found another");
+  return llvm::Error::success();
+}
+
 static Expected<Values> buildBinary(NodeView &view) {
   Expected<Sizes> sizes = checkAlike(view, 0);
   if (!sizes)
@@ -71,8 +79,9 @@ static Expected<Values> buildBinary(NodeView &view) {
   DataType type = view.get(0).element;
   if (type == DataType::Bool)
     return view.fail("expected inputs of numbers, found BOOL");
-  if (!isFloat(type) && view.getOp() == "Div" && (!view.getNumbers(1) || llvm::is_contained(*view.getNumbers(1), 0)))
-    return view.fail("expected a constant divisor of integers that is not 0, found another");
+  if (view.getOp() == "Div")
+    if (llvm::Error error = checkDivisor(view))
+      return std::move(error);
   return one(view.b.addElementwise(type, *sizes, getOperands(view), [&](Args x) {
     mlir::Value result = x[0];
     for (mlir::Value other : x.drop_front().drop_back())
@@ -89,8 +98,8 @@ static Expected<Values> buildMod(NodeView &view) {
   DataType type = view.get(0).element;
   if (type == DataType::Bool)
     return view.fail("expected inputs of numbers, found BOOL");
-  if (!isFloat(type) && (!view.getNumbers(1) || llvm::is_contained(*view.getNumbers(1), 0)))
-    return view.fail("expected a constant divisor of integers that is not 0, found another");
+  if (llvm::Error error = checkDivisor(view))
+    return std::move(error);
   GraphBuilder &b = view.b;
   return one(b.addComputed(type, *sizes, getOperands(view), [&](Args x) {
     mlir::Value rest = b.either<arith::RemFOp, arith::RemSIOp>(x[0], x[1]), zero = b.zero(x[0].getType());

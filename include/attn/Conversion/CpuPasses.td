@@ -15,10 +15,13 @@ def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
     A product of rows with a matrix, on tensors, becomes an `scf.forall` over tiles of at most 128 rows by a panel of
     columns (see `attn-lower-matmul-to-vector`). If a single elementwise op reads the result, at the same indices, it is
     fused into the loop, along with all products that it reads: the operands of a bias, an activation, a gate or a
-    residual are then in the cache. The part of a product that a tile computes is in a buffer of the tile.
+    residual are then in the cache. The part of a product that a tile computes is in a buffer of the tile. Dimensions of
+    rows that all of these ops have next to each other, such as (batch, sequence), become one first. A tile of an open
+    number of rows has whole register blocks.
 
     Handles contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
-    a static number of whole panels. Skips products with fewer than 16 rows or little work, and those in parallel loops.
+    a static number of whole panels. Skips products with little work, with fewer than 16 rows beside a matrix that is no
+    constant, and those in parallel loops.
     Rejects nothing.
 
     ```mlir
@@ -72,7 +75,9 @@ def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func:
     `C[i][j] += sum_k A[i][k] B[k][j]` with columns j as lanes: the projections around attention, and the two products
     of a chain that runs materialised. A tile is a block of rows by a panel of columns; an `scf.forall` loops over the
     tiles. B's part of a panel is copied to the stack for a block of the depth, so that it is in the L1 cache for all
-    rows of the tile. With few rows, B is read in place. Remainders of rows and columns have separate loops and masks.
+    rows of the tile. With few rows, B is read in place. Remainders of rows and columns have separate loops and masks. The
+    indices of B may be calculated from column, depth and batch, as `x[n, k floordiv 3, 2 * j + k mod 3]` of a
+    convolution: its panels are then gathered (im2col, a tile at a time).
     Any number of batch dimensions and any dynamic size is accepted. Where the target multiplies pairs faster, bf16
     stays bf16 in a panel, in pairs of its rows; denormals are 0 there. Weights of 0 are skipped only in panels with NaN
     or infinity.
@@ -141,9 +146,11 @@ def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::m
   let summary = "lower elementwise linalg and row reductions on memrefs to loops over vectors";
   let description = [{
     Lowers the steps of a chain that runs materialised (scale, masks, softmax) and a user's own elementwise ops. Lanes
-    are the innermost dimension of the result, or the dimension that a sum or a maximum reduces. Values that do not
-    depend on the lanes stay scalar. A read whose lanes are not contiguous is a gather. Lanes beyond the last element
-    have a mask. A large op outside of parallel loops becomes an `scf.forall`.
+    are the innermost dimension of the result, or the one dimension that a sum or a maximum reduces. Other reductions
+    keep the results of several vectors of lanes in registers while they loop over what is reduced. Values that do not
+    depend on the lanes stay scalar. Lanes that are every second element are two loads and a shuffle; other reads whose
+    lanes are not contiguous are gathers. Lanes beyond the last element have a mask. A large op outside of parallel loops
+    becomes an `scf.forall`.
 
     Rejects nothing: ops of another form are left to `convert-linalg-to-loops`.
 

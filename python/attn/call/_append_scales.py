@@ -12,7 +12,7 @@ from attn.kernel import _cuda, _tensor
 
 Array = npt.NDArray[Any]
 
-QUANTISED = {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}  # as IR spells them
+QUANTISED = _elements.BYTE_NAMES
 CACHE_TYPES = _elements.TYPE_NAMES | QUANTISED
 NARROWED = ("float32", "bfloat16", "float16")  # what is converted to these
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from attn.call import _text
+from attn.call import _elements, _text
 
 
 class Rope(NamedTuple):
@@ -109,13 +109,13 @@ ROW_SCALES = """%none = arith.constant 0.0 : f32
   linalg.yield %scale : f32
 }} -> {rows}
 %rows = tensor.expand_shape %scales [[0], [1], [2, 3]] output_shape [{shape}, 1] : {rows} into {columns}"""
-LARGEST = {"i8": 127.0, "f8E4M3FN": 448.0, "f8E5M2": 57344.0}  # what a scale of a row takes its largest number to
 
 
 def _row_scales(rows: str, new: Sequence[int], elements: tuple[str, str]) -> list[str]:
     """Lines that make %scales of rows (B, Hkv, N) of this name, and %rows with one column."""
     sizes = _sizes(new)
     is_wide = elements[1] == "f32"
+    largest = {_elements.BYTE_NAMES[name]: x for name, x in _elements.LARGEST.items()}
     body = ROW_SCALES.format(
         given=rows,
         sizes=", ".join(sizes.values()),
@@ -126,7 +126,7 @@ def _row_scales(rows: str, new: Sequence[int], elements: tuple[str, str]) -> lis
         element=elements[1],
         widen="" if is_wide else f"  %wide = arith.extf %x : {elements[1]} to f32\n",
         x="%x" if is_wide else "%wide",
-        largest=LARGEST[elements[0]],
+        largest=largest[elements[0]],
     )
     return body.splitlines()
 

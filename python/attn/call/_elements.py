@@ -17,6 +17,9 @@ TYPE_NAMES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16":
 KEY_NAMES = {"int8": "int8", "float8_e4m3fn": "fp8", "float8_e5m2": "e5m2", "bfloat16": "bf16", "float16": "f16"}
 FP8 = ("fp8", "e5m2")
 QUANTISED = ("int8", *FP8)
+# The types of 8 bits as IR spells them, and their largest finite numbers.
+BYTE_NAMES = {"int8": "i8", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
+LARGEST = {"int8": 127.0, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 
 def element_type(q: Array, **others: Array | None) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from attn.call import _into
+from attn.call import _elements, _into
 from attn.kernel import _tensor
 
 # The largest finite number of each type; what is beyond it, infinities too, is that number.
-LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+LARGEST = {name: x for name, x in _elements.LARGEST.items() if name.startswith("float8")}
 SCALES = ("q_scale", "out_scale")  # the keywords of both
 KEYS = ("k", "key", "k_cache")  # what they are called
 WIDE = ("bfloat16", "float16", "float32")  # what q may be widened to

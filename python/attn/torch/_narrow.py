@@ -8,13 +8,12 @@ from typing import Any
 import torch
 
 from attn.call import _float8
-
-FLOAT8 = frozenset({torch.float8_e4m3fn, torch.float8_e5m2})
+from attn.torch._scales import FP8
 
 
 def is_needed(q: Any, q_scale: Any, out_dtype: Any, out_scale: Any) -> bool:
     """Whether `around` has to do with a call."""
-    return not (q_scale is out_dtype is out_scale is None) or q.dtype in FLOAT8
+    return not (q_scale is out_dtype is out_scale is None) or q.dtype in FP8
 
 
 def around(function: Callable[..., Any], q: torch.Tensor, axis: int, given: dict[str, Any]) -> Any:
@@ -30,7 +29,7 @@ def around(function: Callable[..., Any], q: torch.Tensor, axis: int, given: dict
       TypeError: out_dtype is neither of 8 bits nor the type of q; or as `_float8.around`.
     """
     words, out_dtype = given.pop("words"), given["out_dtype"]
-    if out_dtype is not None and out_dtype not in FLOAT8 and q.dtype not in FLOAT8:
+    if out_dtype is not None and out_dtype not in FP8 and q.dtype not in FP8:
         if out_dtype != q.dtype:
             raise TypeError(f"expected out_dtype to be {q.dtype}, the type of q, or of 8 bits, found {out_dtype}")
         out_dtype = None
