@@ -6,11 +6,10 @@
 
 #include "TilingChecks.h"
 #include "attn/IR/Attn.h"
+#include "attn/IR/Divisors.h"
 #include "attn/IR/Structure.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include <numeric>
 
 using namespace mlir;
 
@@ -23,41 +22,6 @@ static bool writesRowStatistics(Operation *op) {
   if (auto finalize = dyn_cast<FinalizeOp>(op))
     return finalize.getLse() || finalize.getLogSum() || finalize.getMax();
   return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
-}
-
-/// The largest known divisor of an offset or size: 0 divides only 0, 1 everything.
-static int64_t getKnownDivisor(OpFoldResult place) {
-  if (std::optional<int64_t> constant = getConstantIntValue(place))
-    return std::abs(*constant);
-  auto value = cast<Value>(place);
-  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
-    // The expression is a multiple of its operands' divisors.
-    AffineMap map = apply.getAffineMap();
-    SmallVector<AffineExpr> multiples;
-    for (auto [i, operand] : llvm::enumerate(apply.getMapOperands())) {
-      bool isDim = i < map.getNumDims();
-      AffineExpr expr =
-          isDim ? getAffineDimExpr(i, map.getContext()) : getAffineSymbolExpr(i - map.getNumDims(), map.getContext());
-      multiples.push_back(expr * getKnownDivisor(operand));
-    }
-    ArrayRef<AffineExpr> all(multiples);
-    AffineExpr result =
-        map.getResult(0).replaceDimsAndSymbols(all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
-    if (auto constant = dyn_cast<AffineConstantExpr>(result))
-      return std::abs(constant.getValue());
-    return result.getLargestKnownDivisor();
-  }
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto loop = argument ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : LoopLikeOpInterface();
-  std::optional<SmallVector<Value>> indices = loop ? loop.getLoopInductionVars() : std::nullopt;
-  if (!indices)
-    return 1;
-  auto index = llvm::find(*indices, value);
-  std::optional<SmallVector<OpFoldResult>> firsts = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
-  if (index == indices->end() || !firsts || !steps)
-    return 1;
-  unsigned position = index - indices->begin();
-  return std::gcd(getKnownDivisor((*firsts)[position]), getKnownDivisor((*steps)[position]));
 }
 
 /// True if a tile of `size` heads from `offset` on holds whole groups of `groupSize`, or a part of one group.

@@ -9,17 +9,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "attn/IR/Divisors.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include <numeric>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
-
-static constexpr int64_t kLargestPower = 64;
 
 /// Divisors of a contiguous memref's strides: the product of the static sizes of the inner dimensions.
 static SmallVector<int64_t> getContiguousDivisors(MemRefType type) {
@@ -29,54 +25,12 @@ static SmallVector<int64_t> getContiguousDivisors(MemRefType type) {
   return strides;
 }
 
-static int64_t limitPower(int64_t value) { return value == 0 ? kLargestPower : std::gcd(value, kLargestPower); }
-
-/// Of an expression, from those of its operands.
-static int64_t getKnownPower(AffineExpr expr, ArrayRef<int64_t> operands, unsigned numDims) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return limitPower(constant.getValue());
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return operands[dim.getPosition()];
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return operands[numDims + symbol.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = getKnownPower(binary.getLHS(), operands, numDims),
-          right = getKnownPower(binary.getRHS(), operands, numDims);
-  if (expr.getKind() == AffineExprKind::Add)
-    return std::min(left, right);
-  return expr.getKind() == AffineExprKind::Mul ? limitPower(left * right) : 1;
-}
-
 int64_t attn::nvvm::getKnownPower(Value value) {
-  if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return limitPower(*constant);
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    bool isKnown = loop && argument == loop.getInductionVar();
-    return isKnown ? std::min(getKnownPower(loop.getLowerBound()), getKnownPower(loop.getStep())) : 1;
-  }
-  auto getLeast = [](ValueRange operands) {
-    int64_t least = kLargestPower;
-    for (Value operand : operands)
-      least = std::min(least, getKnownPower(operand));
-    return least;
+  auto getOther = [](Operation *op) {
+    auto index = dyn_cast<IndexOp>(op);
+    return index && index.getKind() == IndexKind::Key ? 0 : 1;
   };
-  return llvm::TypeSwitch<Operation *, int64_t>(value.getDefiningOp())
-      .Case([](IndexOp op) { return op.getKind() == IndexKind::Key ? kLargestPower : 1; })
-      .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp,
-            arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
-          [&](Operation *op) { return getLeast(op->getOperands()); })
-      .Case([&](arith::SelectOp op) { return getLeast({op.getTrueValue(), op.getFalseValue()}); })
-      .Case([](arith::MulIOp op) { return limitPower(getKnownPower(op.getLhs()) * getKnownPower(op.getRhs())); })
-      .Case<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp>([&](auto op) {
-        SmallVector<int64_t> operands =
-            llvm::map_to_vector(op->getOperands(), [](Value x) { return getKnownPower(x); });
-        int64_t least = kLargestPower;
-        for (AffineExpr expr : op.getMap().getResults())
-          least = std::min(least, ::getKnownPower(expr, operands, op.getMap().getNumDims()));
-        return least;
-      })
-      .Default([](Operation *) { return 1; });
+  return std::gcd(getKnownDivisor(value, getOther), int64_t(64));
 }
 
 /// offset + sum of offset(i) * stride(i) of the source; dimensions that a view drops have no stride.
