@@ -17,6 +17,9 @@ for fuzzer in npy onnx problem; do
   "build/fuzzers/bin/${fuzzer}_fuzzer" -max_total_time=60 -max_len=4096
 done
 ninja -C build/release -j "$jobs" attnc attn-ptx-run
+if ! command -v chromium > /dev/null; then
+  apt-get install -y chromium # for test_explain.py
+fi
 scripts/test.sh --products "$@"
 scripts/planted.sh
 scripts/plant-faults.py --target=sm_80 --sample=6

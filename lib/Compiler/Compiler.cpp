@@ -82,7 +82,8 @@ llvm::Expected<std::unique_ptr<Compiler>> Compiler::create(const CompileOptions 
   for (const std::string &feature : options.disabledFeatures)
     target->features += (target->features.empty() ? "-" : ",-") + feature;
   std::unique_ptr<Compiler> compiler(new Compiler(options, std::move(*target), diagnostics));
-  if (failed(enableRemarks(*compiler->context, options.remarks, diagnostics)))
+  auto print = [&diagnostics](const RemarkRecord &remark) { printRemark(diagnostics, remark); };
+  if (failed(enableRemarks(*compiler->context, options.remarks, options.onRemark ? options.onRemark : print)))
     return llvm::createStringError("remarks cannot be enabled");
   return compiler;
 }
@@ -278,6 +279,8 @@ LogicalResult Compiler::run(Phase last) {
       countHeap();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
       return failure();
+    if (options.onPhase)
+      options.onPhase(phase, *module);
     if (failed(dump(phase, number++)))
       return failure();
   }

@@ -1,4 +1,4 @@
-//===- RemarkPrinter.cpp - remarks as lines of text -----------------------===//
+//===- RemarkPrinter.cpp - remarks of a compilation -----------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,17 +11,23 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-class RemarkPrinter : public remark::detail::MLIRRemarkStreamerBase {
+class RemarkStreamer : public remark::detail::MLIRRemarkStreamerBase {
 public:
-  explicit RemarkPrinter(llvm::raw_ostream &os) : os(os) {}
+  explicit RemarkStreamer(std::function<void(const RemarkRecord &)> onRemark) : onRemark(std::move(onRemark)) {}
 
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    if (auto location = remark.getLocation()->findInstanceOf<FileLineColLoc>())
-      os << location.getFilename().getValue() << ":" << location.getLine() << ":" << location.getColumn() << ": ";
-    os << "remark: " << getKind(remark.getRemarkType()) << " " << remark.getRemarkName() << ": ";
+    RemarkRecord record;
+    if (auto location = remark.getLocation()->findInstanceOf<FileLineColLoc>()) {
+      record.file = location.getFilename().str();
+      record.line = location.getLine();
+      record.column = location.getColumn();
+    }
+    record.kind = getKind(remark.getRemarkType());
+    record.code = remark.getRemarkName().str();
     for (const remark::detail::Remark::Arg &argument : remark.getArgs())
-      os << argument.val;
-    os << " [" << remark.getFunction() << "]\n";
+      record.text += argument.val;
+    record.function = remark.getFunction().str();
+    onRemark(record);
   }
 
 private:
@@ -33,11 +39,18 @@ private:
     }
   }
 
-  llvm::raw_ostream &os;
+  std::function<void(const RemarkRecord &)> onRemark;
 };
 } // namespace
 
-LogicalResult attn::enableRemarks(MLIRContext &context, RemarkFilter filter, llvm::raw_ostream &os) {
+void attn::printRemark(llvm::raw_ostream &os, const RemarkRecord &remark) {
+  if (!remark.file.empty())
+    os << remark.file << ":" << remark.line << ":" << remark.column << ": ";
+  os << "remark: " << remark.kind << " " << remark.code << ": " << remark.text << " [" << remark.function << "]\n";
+}
+
+LogicalResult attn::enableRemarks(MLIRContext &context, RemarkFilter filter,
+                                  std::function<void(const RemarkRecord &)> onRemark) {
   if (filter == RemarkFilter::None)
     return success();
   remark::RemarkCategories categories;
@@ -49,6 +62,6 @@ LogicalResult attn::enableRemarks(MLIRContext &context, RemarkFilter filter, llv
   case RemarkFilter::Analysis: categories.analysis = category; break;
   case RemarkFilter::All: categories.passed = categories.missed = categories.analysis = category; break;
   }
-  return remark::enableOptimizationRemarks(context, std::make_unique<RemarkPrinter>(os),
+  return remark::enableOptimizationRemarks(context, std::make_unique<RemarkStreamer>(std::move(onRemark)),
                                            std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
 }

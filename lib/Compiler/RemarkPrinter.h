@@ -1,4 +1,4 @@
-//===- RemarkPrinter.h - remarks as lines of text ---------------*- C++ -*-===//
+//===- RemarkPrinter.h - remarks of a compilation ---------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,12 @@
 
 namespace attn {
 
-/// Prints each remark of category attn that passes the filter as `FILE:LINE:COLUMN: remark: KIND CODE: TEXT`.
-mlir::LogicalResult enableRemarks(mlir::MLIRContext &context, RemarkFilter filter, llvm::raw_ostream &os);
+/// Passes on each remark of category attn that passes the filter.
+mlir::LogicalResult enableRemarks(mlir::MLIRContext &context, RemarkFilter filter,
+                                  std::function<void(const RemarkRecord &)> onRemark);
+
+/// Prints a remark as `FILE:LINE:COLUMN: remark: KIND CODE: TEXT [FUNCTION]`.
+void printRemark(llvm::raw_ostream &os, const RemarkRecord &remark);
 
 } // namespace attn
 

@@ -28,7 +28,9 @@ static constexpr unsigned kMinRounds = 5;
 using Arguments = std::vector<NpyArray>;
 
 /// The stream of the text lines: not the one of the records.
-static raw_ostream &getText(const BenchCommand &command) { return command.json == "-" ? errs() : outs(); }
+static raw_ostream &getText(const BenchCommand &command) {
+  return command.report ? *command.report : command.json == "-" ? errs() : outs();
+}
 
 Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
                                        const std::map<std::string, int64_t> &sizes) {
@@ -253,6 +255,16 @@ static Error describeProblem(const BenchCommand &command, const std::string &lin
   return printLoops(command, {"", line});
 }
 
+/// The loops of all problems, or of the file.
+static Error describe(const BenchCommand &command) {
+  if (command.source)
+    return printLoops(command, *command.source);
+  for (const std::string &line : command.problems)
+    if (Error error = describeProblem(command, line))
+      return error;
+  return Error::success();
+}
+
 static Error printCeilings(const BenchCommand &command) {
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
   if (!target)
@@ -281,6 +293,19 @@ static Error printCeilings(const BenchCommand &command) {
   return Error::success();
 }
 
+Error driver::measure(const BenchCommand &command, std::vector<BenchRecord> &records) {
+  attn_runtime_set_num_threads(command.threads);
+  if (command.source)
+    if (Error error = timeFile(command, records))
+      return error;
+  for (const std::string &line : command.problems) {
+    if (Error error = timeProblem(command, line, records))
+      return error;
+    getText(command).flush();
+  }
+  return Error::success();
+}
+
 int driver::bench(const BenchCommand &command) {
   // Reports a file that cannot be written before the time is spent.
   OutputFiles probe(command.source ? command.source->file : "");
@@ -291,15 +316,12 @@ int driver::bench(const BenchCommand &command) {
   if (command.printCeilings)
     if (Error error = printCeilings(command))
       return reportError(std::move(error));
-  bool runs = command.roofline == Roofline::None || command.roofline == Roofline::Measured;
   std::vector<BenchRecord> records;
-  if (command.source)
-    if (Error error = runs ? timeFile(command, records) : printLoops(command, *command.source))
+  if (command.roofline == Roofline::None || command.roofline == Roofline::Measured) {
+    if (Error error = measure(command, records))
       return reportError(std::move(error));
-  for (const std::string &line : command.problems) {
-    if (Error error = runs ? timeProblem(command, line, records) : describeProblem(command, line))
-      return reportError(std::move(error));
-    outs().flush();
+  } else if (Error error = describe(command)) {
+    return reportError(std::move(error));
   }
   if (command.json.empty())
     return 0;

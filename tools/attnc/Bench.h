@@ -45,6 +45,9 @@ struct BenchRecord {
   llvm::StringRef getCeilingName() const { return cost.isDecode ? llvm::StringRef("read") : product; }
 };
 
+/// Times each problem, or each kernel of the file, and prints its line.
+llvm::Error measure(const BenchCommand &command, std::vector<BenchRecord> &records);
+
 /// "1 thread" and so on.
 std::string printThreads(int threads);
 /// The line of a record.

@@ -64,6 +64,11 @@ void driver::writeRecords(raw_ostream &os, ArrayRef<BenchRecord> records, const 
       out.attribute("ceiling_of", record.getCeilingName());
       out.attribute("share", record.getRate() / record.getCeiling());
     }
+    if (command.roofline == Roofline::Measured && record.noRate.empty()) {
+      out.attribute("multiply_add_ceiling", record.maxGflops);
+      out.attribute("read_ceiling", record.maxGigabytes);
+      out.attribute("intensity", record.cost.getIntensity());
+    }
     if (record.unfused)
       out.attribute("unfused_ms", *record.unfused * 1e3);
     out.attribute("busy", !record.busy.empty());

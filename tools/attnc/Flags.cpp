@@ -32,23 +32,27 @@ cl::OptionCategory category("attnc options");
 cl::SubCommand runCommand("run", "compile in memory and run");
 cl::SubCommand benchCommand("bench", "time kernels against the machine's ceiling");
 cl::SubCommand tuneCommand("tune", "measure schedules on this machine and write the fastest");
-cl::SubCommand *const kCommands[] = {&runCommand, &benchCommand, &tuneCommand};
-static cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand), inTune(tuneCommand);
+cl::SubCommand explainCommand("explain", "write a page that shows what became of an input");
+cl::SubCommand diffCommand("diff", "write a page of the facts of two kernels that differ");
+cl::SubCommand *const kCommands[] = {&runCommand, &benchCommand, &tuneCommand, &explainCommand, &diffCommand};
+static cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand), inTune(tuneCommand),
+    inExplain(explainCommand), inDiff(diffCommand);
 static cl::cat inCategory(category);
 
-cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inBench, inCategory);
+cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inBench, inExplain,
+                               inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line (docs/Using.md)"), cl::value_desc("LINE"), inCompile,
-                               inRun, inBench, inTune, inCategory);
+                               inRun, inBench, inTune, inExplain, inCategory);
 cl::opt<std::string> target(
     "target",
     cl::desc("host (default), x86-64, x86-64-v2, -v3, -v4, aarch64-linux-gnu, a processor's name, or a GPU: "
              "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_120; to compile, also several processors or "
              "several GPUs separated by commas, for one object that chooses by CPUID or by the device"),
-    cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
+    cl::init("host"), inCompile, inRun, inBench, inTune, inExplain, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
                                       clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
-                           inCompile, inRun, inBench, inTune, inCategory);
+                           inCompile, inRun, inBench, inTune, inExplain, inCategory);
 cl::opt<WorkspaceOwner> workspace(
     "workspace", cl::desc("where kernels of a processor have buffers that no stack holds"),
     cl::init(WorkspaceOwner::Heap),
@@ -62,29 +66,31 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
                                          clEnumValN(RemarkFilter::All, "all", "all of them")),
                               inCompile, inRun, inBench, inCategory);
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
-                             inBench, inCategory);
+                             inBench, inExplain, inCategory);
 cl::opt<bool> raise("raise", cl::desc("find attention in linalg (default); false compiles it as written"),
-                    cl::init(true), inCompile, inRun, inBench, inCategory);
+                    cl::init(true), inCompile, inRun, inBench, inExplain, inCategory);
 cl::opt<std::string> schedule(
     "schedule",
     cl::desc("schedule by hand, as #attn.prefill<key_tile = 32>; the policy chooses fields that it leaves out"),
-    cl::value_desc("\"#attn.KIND<FIELD = N, …>\""), inCompile, inRun, inBench, inCategory);
+    cl::value_desc("\"#attn.KIND<FIELD = N, …>\""), inCompile, inRun, inBench, inExplain, inCategory);
 cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has written, for problem lines"),
-                           cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
+                           cl::value_desc("FILE.json"), inCompile, inRun, inBench, inExplain, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
                                 inCompile, inRun, inCategory);
 cl::opt<std::string> objectCache("object-cache",
                                  cl::desc("keep machine code by the LLVM IR that it is made of, a week"),
-                                 cl::value_desc("DIR"), inCompile, inRun, inBench, inTune, inCategory);
+                                 cl::value_desc("DIR"), inCompile, inRun, inBench, inTune, inExplain, inCategory);
 cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
                         inCategory);
 
 cl::opt<bool> grad("grad", cl::desc("of problem lines: the gradients too, of q, k and v where the line says no other"),
-                   inRun, inBench, inCategory);
+                   inRun, inBench, inExplain, inCategory);
+
+cl::list<std::string> factFiles(cl::Positional, cl::desc("LEFT.json RIGHT.json"), inDiff, inCategory);
 
 // attnc INPUT -o OUT
 cl::opt<std::string> output("o", cl::desc("output file, - for standard output"), cl::value_desc("FILE"), inCompile,
-                            inTune, inCategory);
+                            inTune, inExplain, inDiff, inCategory);
 cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Object),
                        cl::values(clEnumValN(EmitKind::Mlir, "mlir", "MLIR after the last phase"),
                                   clEnumValN(EmitKind::Llvm, "llvm", "LLVM IR, optimised"),
@@ -102,15 +108,15 @@ cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"
 cl::opt<std::string> cName("name",
                            cl::desc("the C name of the kernel, where there is one (default: of its function); with "
                                     "--problems, of the library (default: of the file)"),
-                           cl::value_desc("NAME"), inCompile, inRun, inCategory);
+                           cl::value_desc("NAME"), inCompile, inRun, inExplain, inCategory);
 cl::list<std::string> entries("entry",
                               cl::desc("the C name of a kernel, where there are several; once for each function"),
-                              cl::value_desc("FUNCTION:NAME"), inCompile, inRun, inCategory);
+                              cl::value_desc("FUNCTION:NAME"), inCompile, inRun, inExplain, inCategory);
 cl::opt<unsigned> jobs("j", cl::desc("threads that compile (default: one a core)"), cl::value_desc("N"), cl::init(0),
                        inCompile, inCategory);
 
 cl::opt<std::string> ptxas("ptxas", cl::desc("of GPU targets, the assembler (default: of PATH or /usr/local/cuda)"),
-                           cl::value_desc("PATH"), inCompile, inRun, inCategory);
+                           cl::value_desc("PATH"), inCompile, inRun, inExplain, inCategory);
 
 // attnc run
 cl::opt<std::string> cudaDriver("cuda-driver", cl::desc("of GPU targets, a library in place of libcuda.so.1"),
@@ -125,7 +131,8 @@ cl::opt<std::string> kernelName("kernel",
                                 inCompile, inRun, inBench, inCategory);
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs (default: 0)"), cl::init(0), inRun, inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
-                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
+                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inExplain,
+                            inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
 cl::opt<bool> timed("time", cl::desc("print the time of a call as well"), inRun, inCategory);
 cl::opt<bool> emulated("emulated", cl::desc("run although the processor lacks features: tiles trap, vectors are split"),
@@ -139,9 +146,9 @@ cl::opt<std::string> problemFile("problems",
                                  cl::desc("a file of problem lines; to compile, a library of their kernels"),
                                  cl::value_desc("FILE"), inCompile, inBench, inTune, inCategory);
 cl::opt<int> threads("threads", cl::desc("threads of the parallel loop (default: 1)"), cl::init(1), inBench, inTune,
-                     inCategory);
+                     inExplain, inCategory);
 cl::opt<double> seconds("seconds", cl::desc("time spent on each problem or kernel (default: 1)"), cl::init(1.0), inRun,
-                        inBench, inCategory);
+                        inBench, inExplain, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
 cl::opt<Roofline>
     roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
@@ -155,6 +162,14 @@ cl::opt<std::string> json("json",
                           cl::desc("write a record of each problem or kernel (default: to standard output, and what is "
                                    "printed without it to standard error)"),
                           cl::value_desc("FILE.json"), cl::ValueOptional, inBench, inCategory);
+cl::opt<ExplainFormat> explainFormat("format", cl::desc("what to write"), cl::init(ExplainFormat::Html),
+                                     cl::values(clEnumValN(ExplainFormat::Html, "html", "a page (default)"),
+                                                clEnumValN(ExplainFormat::Json, "json", "its facts, as JSON")),
+                                     inExplain, inDiff, inCategory);
+
+cl::opt<bool> explainRuns("run", cl::desc("also compare with the f64 reference, and time against the ceilings"),
+                          inExplain, inCategory);
+
 cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
 
 // attnc tune
@@ -162,8 +177,8 @@ cl::opt<double> budget("budget", cl::desc("seconds for all problems together (de
                        cl::value_desc("SECONDS"), inTune, inCategory);
 
 SmallVector<OptionWords> getOptionWords() {
-  return {OptionWords(parallel), OptionWords(workspace), OptionWords(remarks), OptionWords(emit),
-          OptionWords(roofline)};
+  return {OptionWords(parallel), OptionWords(workspace), OptionWords(remarks),
+          OptionWords(emit),     OptionWords(roofline),  OptionWords(explainFormat)};
 }
 
 std::shared_ptr<const TunedFile> tunedFile;

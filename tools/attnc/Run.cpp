@@ -28,6 +28,8 @@ struct ForwardPass {
 };
 } // namespace
 
+static raw_ostream &getReport(const RunCommand &command) { return command.report ? *command.report : outs(); }
+
 /// The dynamic sizes of a run, by name.
 static std::map<std::string, int64_t> getSizes(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   std::map<std::string, int64_t> sizes;
@@ -47,13 +49,13 @@ static void takeArguments(ForwardPass &forward, const Kernel &backward, MutableA
 }
 
 /// Prints a line for each output with a NaN that the reference has too. True if there is one.
-static bool reportNaN(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+static bool reportNaN(const Kernel &kernel, ArrayRef<NpyArray> arguments, raw_ostream &os) {
   bool isAny = false;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     if (!argument.isOutput || none_of(seq(getNumElements(array.shape)),
                                       [&, &array = array](int64_t i) { return std::isnan(readFloat(array, i)); }))
       continue;
-    outs() << argument.name << ": expected no NaN of what lies beyond the lengths, found one: FAILED\n";
+    os << argument.name << ": expected no NaN of what lies beyond the lengths, found one: FAILED\n";
     isAny = true;
   }
   return isAny;
@@ -76,8 +78,9 @@ static Error printTime(const RunCommand &command, const LoadedKernel &kernel, Ar
     times.push_back(getSeconds() - before);
   }
   llvm::sort(times);
-  outs() << kernel.getDescription().name << ": best " << format("%.3f", times.front() * 1e3) << " ms, median "
-         << format("%.3f", times[times.size() / 2] * 1e3) << " ms of " << times.size() << " calls\n";
+  getReport(command) << kernel.getDescription().name << ": best " << format("%.3f", times.front() * 1e3)
+                     << " ms, median " << format("%.3f", times[times.size() / 2] * 1e3) << " ms of " << times.size()
+                     << " calls\n";
   return Error::success();
 }
 
@@ -116,14 +119,14 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
 
   bool isFine = true;
   if (reference) {
-    Expected<bool> checked = checkOutputs(*reference, description, *arguments, std::move(expected));
+    Expected<bool> checked = checkOutputs(*reference, description, *arguments, std::move(expected), getReport(command));
     if (!checked)
       return reportError(checked.takeError());
-    bool hasNaN = isPoisoned && reportNaN(description, *arguments);
+    bool hasNaN = isPoisoned && reportNaN(description, *arguments, getReport(command));
     isFine = *checked && !hasNaN;
   } else if (command.outputs.empty() && !command.isTimed) {
-    outs() << description.name
-           << ": ran; --check compares its outputs with the reference, --output=FILE.npy writes them\n";
+    getReport(command) << description.name
+                       << ": ran; --check compares its outputs with the reference, --output=FILE.npy writes them\n";
   }
   OutputFiles files;
   for (const auto &[argument, array] : zip_equal(description.arguments, *arguments)) {
@@ -156,7 +159,7 @@ static int runAll(const RunCommand &command, const LoadedKernel &loaded, const L
       own.arguments.sizes.merge(getSizes(forward.description, forward.arguments));
     std::erase_if(own.arguments.sizes, [&](const auto &size) { return !is_contained(each.sizes, size.first); });
     if (references)
-      outs() << "kernel " << each.name << ":\n";
+      getReport(command) << "kernel " << each.name << ":\n";
     Expected<LoadedKernel> kernel = loaded.getKernel(each.name);
     if (!kernel)
       return reportError(kernel.takeError());

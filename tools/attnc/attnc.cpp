@@ -5,6 +5,8 @@
 //   attnc --problems=FILE -o OUT        compile a library of kernels
 //   attnc bench --problem=LINE          time against the machine's ceiling; also INPUT.mlir
 //   attnc tune --problem=LINE -o FILE   write the fastest schedule for --tuned
+//   attnc explain INPUT -o PAGE.html    show what became of an input
+//   attnc diff A.json B.json -o PAGE    what differs between the facts of two inputs
 //
 // Maps the flags (Flags.h) to commands; each command has a file.
 //
@@ -241,6 +243,27 @@ int runTune() {
   return tune({*lines, getOptions(), *given, threads, budget, output});
 }
 
+int runExplain() {
+  Expected<Source> source = getSource();
+  if (!source)
+    return reportError(source.takeError());
+  if (output.empty())
+    return reportError(createStringError("expected -o FILE.html for the page, found none"));
+  Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
+  if (!given)
+    return reportError(given.takeError());
+  return explain({*source, getOptions(), explainFormat, output, *given, explainRuns, threads, seconds});
+}
+
+int runDiff() {
+  if (factFiles.size() != 2)
+    return reportError(createStringError(
+        "expected LEFT.json RIGHT.json, two files of attnc explain --format=json, found " + Twine(factFiles.size())));
+  if (output.empty())
+    return reportError(createStringError("expected -o FILE.html for the page, found none"));
+  return driver::diff({{factFiles[0], factFiles[1]}, explainFormat, output});
+}
+
 int runBench() {
   if (Error error = findDevice())
     return reportError(std::move(error));
@@ -301,6 +324,10 @@ extern "C" __attribute__((visibility("default"))) int attn_main(int argc, char *
     return runBench();
   if (tuneCommand)
     return runTune();
+  if (explainCommand)
+    return runExplain();
+  if (diffCommand)
+    return runDiff();
   return runCompile();
 }
 

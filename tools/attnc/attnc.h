@@ -47,6 +47,7 @@ struct RunCommand {
   bool isEmulated = false; ///< a preloaded library emulates what the processor lacks
   bool isTimed = false;    ///< more calls, which take `seconds`
   double seconds = 1.0;
+  llvm::raw_ostream *report = nullptr; ///< instead of standard output
 };
 
 /// What attnc bench prints besides times: nothing; the limit of each problem and the instruction mix of its main loops;
@@ -63,8 +64,9 @@ struct BenchCommand {
   double seconds = 1.0; ///< per problem
   bool compareUnfused = false;
   Roofline roofline = Roofline::None;
-  bool printCeilings = false; ///< the machine's, without any problem
-  std::string json;           ///< a file for the records, "-" for standard output; empty for none
+  bool printCeilings = false;          ///< the machine's, without any problem
+  std::string json;                    ///< a file for the records, "-" for standard output; empty for none
+  llvm::raw_ostream *report = nullptr; ///< of the text; null: standard output, or standard error beside the records
 };
 
 struct TuneCommand {
@@ -76,12 +78,34 @@ struct TuneCommand {
   std::string output;
 };
 
+enum class ExplainFormat { Html, Json };
+
+struct ExplainCommand {
+  Source source;
+  CompileOptions options;
+  ExplainFormat format = ExplainFormat::Html;
+  std::string output;
+  std::map<std::string, int64_t> sizes; ///< of the dynamic sizes
+  bool runs = false;                    ///< also checks and times each kernel
+  int threads = 1;
+  double seconds = 1.0; ///< of each timing
+};
+
+/// Two files of facts beside each other.
+struct DiffCommand {
+  std::array<std::string, 2> files;
+  ExplainFormat format = ExplainFormat::Html;
+  std::string output;
+};
+
 // Each returns the exit code; messages go to standard error.
 int compile(const CompileCommand &command);
 int compileBundle(const BundleCommand &command);
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int tune(const TuneCommand &command);
+int explain(const ExplainCommand &command);
+int diff(const DiffCommand &command);
 
 /// A macro name from a file name, distinct from any kernel name: include/my-kernel.h → ATTN_MY_KERNEL_H.
 std::string getGuard(llvm::StringRef path);

@@ -19,7 +19,7 @@ static const Align kArrayAlignment(64);
 /// Dynamic sizes that are not given are drawn from 1 to these, by name.
 static constexpr int64_t kMaxDrawnHeads = 4, kMaxDrawnSize = 80;
 
-static NpyType getNpyType(const KernelArgument &argument) {
+NpyType driver::getNpyType(const KernelArgument &argument) {
   switch (argument.element) {
   case ElementKind::F32: return NpyType::Float32;
   case ElementKind::F64: return NpyType::Float64;

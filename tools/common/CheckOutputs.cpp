@@ -177,7 +177,8 @@ static Expected<NpyArray> selectPositive(const KernelArgument &argument, const N
 }
 
 Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
-                                    MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected) {
+                                    MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected,
+                                    raw_ostream &os) {
   if (Error error = callReference(reference, kernel, arguments, expected))
     return error;
   auto find = [&](StringRef name) {
@@ -189,7 +190,7 @@ Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel 
   // size.
   if (kernel.kind != "backward" || out == count || dout == count ||
       compareOutputs(kernel, arguments, expected, nulls()))
-    return compareOutputs(kernel, arguments, expected, outs());
+    return compareOutputs(kernel, arguments, expected, os);
   // The gradients without Δ = Σ dout · out, which those of scores subtract.
   Expected<NpyArray> zeros = createZeros(kernel.arguments[out], arguments[out].shape);
   if (!zeros)
@@ -206,7 +207,7 @@ Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel 
       callReferenceWith(reference, kernel, arguments, arguments[dout], std::move(*positive));
   if (!ofPositive)
     return ofPositive.takeError();
-  return compareOutputs(kernel, arguments, expected, outs(), {*withoutDelta, *ofPositive});
+  return compareOutputs(kernel, arguments, expected, os, {*withoutDelta, *ofPositive});
 }
 
 bool driver::compareOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments, ArrayRef<NpyArray> expected,

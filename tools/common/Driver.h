@@ -88,6 +88,7 @@ private:
 llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, const ArgumentOptions &options);
 /// NAME=N of each --size; an error for a value that is not a number, and for a duplicate name.
 llvm::Expected<std::map<std::string, int64_t>> parseSizes(llvm::ArrayRef<std::string> texts);
+NpyType getNpyType(const KernelArgument &argument);
 /// A buffer of zeros for one argument.
 llvm::Expected<NpyArray> createZeros(const KernelArgument &argument, llvm::ArrayRef<int64_t> shape);
 /// Random values for the inputs and updated outputs of a kernel, within the limits of its checks.
@@ -119,10 +120,11 @@ double getTolerance(const Kernel &kernel, llvm::StringRef name, const NpyArray &
                     llvm::ArrayRef<NpyArray> arguments);
 /// An element of any array.
 double readFloat(const NpyArray &array, int64_t index);
-/// Calls a kernel's reference on the inputs and these outputs, and compares, with a line for each output on standard
-/// output. False if one exceeds its tolerance.
+/// Calls a kernel's reference on the inputs and these outputs, and compares, with a line for each output. False if one
+/// exceeds its tolerance.
 llvm::Expected<bool> checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
-                                  llvm::MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected);
+                                  llvm::MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected,
+                                  llvm::raw_ostream &os);
 
 } // namespace attn::driver
 

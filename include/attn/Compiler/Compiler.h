@@ -44,6 +44,14 @@ struct KernelName {
   std::string name;
 };
 
+/// One remark: why a decision was taken, at its place in the source.
+struct RemarkRecord {
+  std::string file;
+  unsigned line = 0, column = 0; ///< 0 where the source has no place for it
+  llvm::StringRef kind;          ///< "passed", "missed" or "analysis"
+  std::string code, text, function;
+};
+
 struct CompileOptions {
   std::string target = "host";
   /// Functions whose C name differs from that in the source.
@@ -81,6 +89,9 @@ struct CompileOptions {
   /// A folder where machine code is kept by what LLVM makes it from, for later compilations; empty for none.
   std::string objectCache;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
+  /// Called with the IR after each phase, and with each remark, which then is not printed. Empty for never.
+  std::function<void(Phase phase, mlir::ModuleOp module)> onPhase;
+  std::function<void(const RemarkRecord &remark)> onRemark;
   /// Polled between passes by threads of the compilation: true makes it fail. Empty for never.
   std::function<bool()> isCancelled;
 };

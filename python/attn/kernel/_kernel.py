@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 import itertools
 import numbers
+import os
 import weakref
 from collections.abc import Collection, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from attn.kernel import _cuda, _device, _dlpack, _formulas, _library, _plan, _tensor
+from attn.kernel import _cuda, _device, _dlpack, _explain, _formulas, _library, _plan, _tensor
 from attn.kernel._inspect import Source
 from attn.words._types import Tensor
 
@@ -82,10 +84,36 @@ class Kernel:
         """What is fused and how, what is not and why, and warnings: `attnc --remarks=all`; compiles it again."""
         return self._text(_library.TEXT_REMARKS).splitlines()
 
-    def _text(self, what: int, phase: str | None = None) -> str:
+    def explain(self, path: str | os.PathLike[str] | None = None, *, run: bool = False) -> str:
+        """A page that shows its module: what was fused, mask, schedule, limits, loops and phases; compiles it again.
+
+        Args:
+          path: a file for the page, or for its facts as JSON where the name ends in ".json"; None: none is written.
+          run: also compare it with the reference in f64, and time it against this machine's ceilings.
+
+        Returns:
+          The text of the page, or of the facts (docs/Explain.md).
+
+        Raises:
+          CompileError: a result differs from the reference, or the source is refused now.
+        """
+        form = "json" if path is not None and os.fspath(path).endswith(".json") else "html"
+        text = _explain.explain(self._the_source(), form, ["--run"] if run else [])
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def _repr_html_(self) -> str | None:
+        """The page, where a notebook shows the kernel."""
+        return None if self._source is None else _explain.frame(self.explain())
+
+    def _the_source(self) -> Source:
         if self._source is None:
             raise ValueError(f"expected the source of {self!r}, found its code alone; write attn.compile(…)")
-        return self._source.text(what, phase)
+        return self._source
+
+    def _text(self, what: int, phase: str | None = None) -> str:
+        return self._the_source().text(what, phase)
 
     def __copy__(self) -> Kernel:
         """Itself: it does not change, and owns its code."""
