@@ -112,10 +112,34 @@ static int32_t checkBlockTable(const DLTensor *const *arguments, const attn_argu
   return ATTN_OK;
 }
 
+static int32_t checkSlots(const DLTensor *const *arguments, const attn_argument_spec *specs, int64_t index,
+                          const attn_value_check *check, Message *message) {
+  int64_t limit = getLimit(arguments, check), count = countElements(arguments[index]);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t value = readInteger(arguments[index], i), other = 0;
+    if (value == -1)
+      continue;
+    while (other < i && readInteger(arguments[index], other) != value)
+      ++other;
+    if (value >= 0 && value < limit && other == i)
+      continue;
+    appendArgument(message, index, &specs[index]);
+    if (other < i)
+      append(message, ": expected each slot once, found %" PRId64 " at indices %" PRId64 " and %" PRId64, value, other,
+             i);
+    else
+      append(message, ": expected slots in 0 to %" PRId64 ", or -1 for none, found %" PRId64 " at index %" PRId64,
+             limit - 1, value, i);
+    return ATTN_WRONG_VALUE;
+  }
+  return ATTN_OK;
+}
+
 static int32_t checkValues(const DLTensor *const *arguments, const attn_argument_spec *specs, int64_t index,
                            const attn_value_check *check, Message *message) {
   switch (check->kind) {
   case ATTN_PREFIX_SUMS: return checkPrefixSums(arguments, specs, index, check, message);
+  case ATTN_SLOTS: return checkSlots(arguments, specs, index, check, message);
   case ATTN_BLOCK_TABLE:
   case ATTN_APPEND_TABLE: return checkBlockTable(arguments, specs, index, check, message);
   default: return checkLengths(arguments, specs, index, check, message);

@@ -57,6 +57,7 @@ typedef enum attn_value_kind {
                             entries beyond those are not read */
   ATTN_POSITIONS = 4,    /* each at least 0, and the limit holds `rows` rows from it on */
   ATTN_APPEND_TABLE = 5, /* as a block table, for the pages that hold the `rows` rows from each position on */
+  ATTN_SLOTS = 6,        /* -1, or in 0 to the limit - 1, each of these once */
 } attn_value_kind;
 
 /* A size: dimension `dim` of argument `argument`, or `dim` itself if `argument` is -1. */

@@ -22,6 +22,7 @@ static StringRef describeValues(ValueCheck::Kind kind) {
   case ValueCheck::Kind::BlockTable: return "page numbers, read for the pages within the lengths";
   case ValueCheck::Kind::Positions: return "positions that leave room for the new rows";
   case ValueCheck::Kind::AppendTable: return "page numbers, read for the pages of the new rows";
+  case ValueCheck::Kind::Slots: return "places of the pool, each once, or -1 for none";
   }
   llvm_unreachable("all kinds are handled");
 }

@@ -110,7 +110,7 @@ void attn::registerBufferizationModels(DialectRegistry &registry) {
     attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
                  OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp, ProductOp, MapScoresOp, RowMaxOp,
                  RescaleOp, WeightsOp, SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, GatherPagesOp,
-                 KvAppendOp, MultiHeadOp>(ctx);
+                 KvAppendOp, MultiHeadOp, LinearOp>(ctx);
     PrefetchOp::attachInterface<PrefetchModel>(*ctx);
     AccumulateOp::attachInterface<AccumulateModel>(*ctx);
   });

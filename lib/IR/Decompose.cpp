@@ -11,6 +11,7 @@
 
 #include "attn/IR/Decompose.h"
 #include "BackwardFormulas.h"
+#include "DecomposeLinear.h"
 #include "StepFormulas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -286,6 +287,8 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
     Type type = computeType ? computeType : getAccumulationType(getElementTypeOrSelf(backward.getQuery().getType()));
     return buildBackwardForm(builder, backward, type);
   }
+  if (auto linear = dyn_cast<LinearOp>(op))
+    return decomposeLinear(builder, linear, computeType ? computeType : getElementTypeOrSelf(linear.getState()));
   if (getPackedSequences(op))
     return failure();
   // Elements split into parts exist only in tiles, which kernels read; the reference has none.
@@ -353,6 +356,7 @@ ATTN_AGGREGATED_OP(MapScoresOp)
 ATTN_AGGREGATED_OP(RowMaxOp)
 ATTN_AGGREGATED_OP(RescaleOp)
 ATTN_AGGREGATED_OP(WeightsOp)
+ATTN_AGGREGATED_OP(LinearOp)
 ATTN_AGGREGATED_OP(SdpaBackwardOp)
 ATTN_AGGREGATED_OP(RowDeltaOp)
 ATTN_AGGREGATED_OP(BackwardStepOp)

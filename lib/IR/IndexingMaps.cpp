@@ -28,13 +28,19 @@ static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.g
 static bool isPackedOperand(Operation *op, const OperandSpec &spec) {
   if (!getPackedSequences(op) || llvm::is_contained({"acc", "row_max", "row_sum"}, spec.name))
     return false;
+  if (isa<LinearOp>(op))
+    return spec.name != "state";
   return hasPackedKeys(op) || !llvm::is_contained({"key", "value", "dkey", "dvalue"}, spec.name);
 }
+
+/// The operand that has the heads of the domain.
+static unsigned getHeadsOperand(Operation *op) { return isa<LinearOp>(op) ? 2 : 0; }
 
 /// The map of an operand in the default layout: batch dimensions, then the dimensions of its row of the table.
 static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpec &spec, unsigned numBatch) {
   MLIRContext *ctx = op->getContext();
-  ArrayRef<int64_t> shape = getShape(op->getOperand(operand)), queryShape = getShape(op->getOperand(0));
+  ArrayRef<int64_t> shape = getShape(op->getOperand(operand)),
+                    queryShape = getShape(op->getOperand(getHeadsOperand(op)));
   SmallVector<AffineExpr> exprs;
   for (unsigned i = 0; i < numBatch; ++i)
     exprs.push_back(getAffineDimExpr(i, ctx));
@@ -47,7 +53,7 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
   if (isPacked) {
     exprs.erase(exprs.begin());
     head = 0;
-    if (spec.dims.size() > 1) {
+    if (spec.dims.size() > 1 || isa<LinearOp>(op)) {
       std::swap(exprs[0], exprs[1]);
       head = 1;
     }
@@ -145,7 +151,7 @@ static std::optional<DimSource> findDim(Operation *op, unsigned position) {
       if ((specs[i].role == State) != allowState)
         continue;
       for (auto [j, expr] : llvm::enumerate(map.getResults())) {
-        if (expr != getAffineDimExpr(position, op->getContext()))
+        if (expr != getAffineDimExpr(position, op->getContext()) || (specs[i].role == Pool && position == 0))
           continue;
         DimSource found{op->getOperand(i), unsigned(j)};
         if (!ShapedType::isDynamic(found.getStaticSize()))

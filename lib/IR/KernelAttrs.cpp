@@ -80,7 +80,7 @@ static bool isValueCheck(Attribute attribute, Attribute argument, ArrayAttr argu
       !isSizePlaces(check.get("page"), 1, arguments) || !isSizePlaces(check.get("rows"), 1, arguments))
     return false;
   bool isTable = llvm::is_contained({"block_table", "append_table"}, kind.getValue());
-  bool isList = llvm::is_contained({"lengths", "prefix_sums", "positions"}, kind.getValue());
+  bool isList = llvm::is_contained({"lengths", "prefix_sums", "positions", "slots"}, kind.getValue());
   if (!isTable && !isList)
     return false;
   int64_t other = lengths.getInt();

@@ -181,6 +181,7 @@ ATTN_STRUCTURED_OP(RescaleOp, 3)
 ATTN_STRUCTURED_OP(WeightsOp, 2)
 ATTN_STRUCTURED_OP(RowDeltaOp, 1)
 ATTN_STRUCTURED_OP(ScoreGradientsOp, (getWeights() ? 1 : 0) + (getGradients() ? 1 : 0))
+ATTN_STRUCTURED_OP(LinearOp, 2)
 ATTN_DESTINATION_OP(SdpaBackwardOp, getGradients(*this, (getDsink() ? 1 : 0) + getDcaptures().size()))
 ATTN_DESTINATION_OP(BackwardStepOp, getGradients(*this, getDcaptures().size()))
 #undef ATTN_STRUCTURED_OP

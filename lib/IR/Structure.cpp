@@ -24,7 +24,7 @@ using enum OperandRole;
 bool isStructuredOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
              OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,
-             SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp>(op);
+             SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, LinearOp>(op);
 }
 
 bool isChainOp(Operation *op) {
@@ -44,6 +44,8 @@ bool readsInits(Operation *op) {
 }
 
 bool readsInit(OpOperand &init) {
+  if (auto linear = dyn_cast<LinearOp>(init.getOwner()))
+    return &init == &linear.getStateMutable();
   auto backward = dyn_cast<SdpaBackwardOp>(init.getOwner());
   if (!backward)
     return readsInits(init.getOwner());
@@ -77,6 +79,7 @@ static constexpr DimKind kQueryKeyValue[] = {Query, Key, ValueSize};
 static constexpr DimKind kQueryKeyHeadValue[] = {Query, Key, HeadSize, ValueSize};
 static constexpr DimKind kQueryKey[] = {Query, Key};
 static constexpr DimKind kQueryHead[] = {Query, HeadSize};
+static constexpr DimKind kQueryHeadSizeValue[] = {Query, HeadSize, ValueSize};
 static constexpr DimKind kQueryValue[] = {Query, ValueSize};
 
 ArrayRef<DimKind> getDomainDims(Operation *op) {
@@ -90,6 +93,7 @@ ArrayRef<DimKind> getDomainDims(Operation *op) {
       .Case<ApplyOp>([](auto) { return ArrayRef(kQueryKeyValue); })
       .Case<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
       .Case<PackOp, CopyOp>([](auto) { return ArrayRef(kQueryHead); })
+      .Case<LinearOp>([](auto) { return ArrayRef(kQueryHeadSizeValue); })
       .Default([](Operation *) { return ArrayRef(kQueryValue); });
 }
 
@@ -135,6 +139,25 @@ template <typename OpTy> static void addGradients(SmallVectorImpl<OperandSpec> &
     specs.push_back({"dbias", {Query, Key}, Broadcast});
 }
 
+/// Tokens are the rows; the state has neither.
+static void addLinearOperands(SmallVectorImpl<OperandSpec> &specs, LinearOp op) {
+  specs.push_back({"query", {Query, HeadSize}, SharedHead});
+  specs.push_back({"key", {Query, HeadSize}, SharedHead});
+  specs.push_back({"value", {Query, ValueSize}});
+  if (op.getDecay())
+    specs.push_back({"decay", {Query}});
+  if (op.hasChannelDecay())
+    specs.back().dims.push_back(HeadSize);
+  if (op.getBeta())
+    specs.push_back({"beta", {Query}});
+  if (op.getErase())
+    specs.push_back({"erase", {Query, HeadSize}});
+  if (op.getWrite())
+    specs.push_back({"write", {Query, HeadSize}});
+  specs.push_back({"output", {Query, ValueSize}});
+  specs.push_back({"state", {HeadSize, ValueSize}, op.getSlots() ? Pool : Plain});
+}
+
 SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
   SmallVector<OperandSpec> specs;
   TypeSwitch<Operation *>(op)
@@ -159,6 +182,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
       .Case<ApplyOp>([&](auto) {
         specs = {{"weights", {Query, Key}}, {"value", {Key, ValueSize}, SharedHead}, {"output", {Query, ValueSize}}};
       })
+      .Case<LinearOp>([&](LinearOp linear) { addLinearOperands(specs, linear); })
       .Case<SdpaOp>([&](SdpaOp sdpa) {
         addAttentionInputs(specs, sdpa);
         specs.push_back({"output", {Query, ValueSize}});
@@ -270,7 +294,8 @@ SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
   for (DimKind kind : getDomainDims(op)) {
     bool reduces = (kind == Key && isa<SdpaOp, OnlineStepOp, SoftmaxOp, ApplyOp, RowMaxOp, WeightsOp>(op)) ||
                    (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp, ProductOp>(op)) ||
-                   (kind == DimKind::ValueSize && isa<RowDeltaOp>(op)) || isa<SdpaBackwardOp, BackwardStepOp>(op);
+                   (kind == DimKind::ValueSize && isa<RowDeltaOp>(op)) || isa<SdpaBackwardOp, BackwardStepOp>(op) ||
+                   (kind != DimKind::ValueSize && isa<LinearOp>(op));
     if (auto product = dyn_cast<ProductOp>(op); product && kind == Key)
       reduces = product.getContraction() == Contraction::Values;
     types.push_back(reduces ? utils::IteratorType::reduction : utils::IteratorType::parallel);
@@ -286,6 +311,7 @@ Value getPackedSequences(Operation *op) {
   return TypeSwitch<Operation *, Value>(op)
       .Case<SdpaOp, OnlineStepOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp>(
           [](auto packed) { return packed.getCuSeqlensQ(); })
+      .Case<LinearOp>([](LinearOp linear) { return linear.getCuSeqlens(); })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -299,7 +325,7 @@ bool hasPackedKeys(Operation *op) {
 unsigned getNumBatchDims(Operation *op) {
   if (ArrayAttr maps = getExplicitMaps(op))
     return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();
-  if (getDomainDims(op).size() == std::size(kQueryKeyHeadValue) && getPackedSequences(op))
+  if ((isa<LinearOp>(op) || getDomainDims(op).size() == std::size(kQueryKeyHeadValue)) && getPackedSequences(op))
     return 2; // sequence, head
   return cast<ShapedType>(op->getOperand(0).getType()).getRank() - getOperandSpecs(op).front().dims.size();
 }

@@ -187,7 +187,7 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
     }
     unsigned position = dim.getPosition();
     int64_t size = domain[position];
-    if (ShapedType::isDynamic(size))
+    if (ShapedType::isDynamic(size) || (spec.role == OperandRole::Pool && position == 0))
       continue;
     bool isHead = spec.role == OperandRole::SharedHead && position + 1 == getNumBatchDims(op);
     if (isHead && (found != llvm::divideCeilSigned(size, group) || (found > 0 && size % found != 0)))
@@ -291,7 +291,7 @@ LogicalResult attn::verifyStructure(Operation *op) {
   // size 1. A packed destination gets the sequence from cu_seqlens.
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numInputs = cast<DestinationStyleOpInterface>(op).getDpsInits().getBeginOperandIndex();
-  bool isPackedOutput = isa<SdpaOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp>(op) && getPackedSequences(op);
+  bool isPackedOutput = isa<SdpaOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp, LinearOp>(op) && getPackedSequences(op);
   for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
     for (unsigned position = isPackedOutput ? 1 : 0, e = getNumBatchDims(op); position < e; ++position)
       if (int64_t count = llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext()));

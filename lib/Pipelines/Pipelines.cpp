@@ -165,6 +165,7 @@ static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) 
 
 static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
   const CPUOptions &options = phase.cpu;
+  pm.addNestedPass<func::FuncOp>(createTileLinearPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
   pm.addPass(createOutlineRegionsPass()); // before constants are folded into the captures of equal regions
   pm.addPass(createMergeFunctionsPass());

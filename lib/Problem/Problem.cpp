@@ -6,6 +6,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "LinearProblem.h"
 #include "ProblemParser.h"
 
 #include "attn/Support/Text.h"
@@ -48,6 +49,29 @@ llvm::Error ProblemParser::parseWord(StringRef word) {
   StringRef value = word.drop_front(token->name.size());
   bool hasSign = token->form != TokenForm::Value || value.consume_front("=");
   if (!hasSign || !token->store(problem, value))
+    return error(word, llvm::formatv("expected {0}, found '{1}'; write {2}", token->what, word, token->example));
+  return llvm::Error::success();
+}
+
+/// A word of a line of linear attention.
+llvm::Error ProblemParser::parseLinearWord(StringRef word) {
+  auto [name, value] = word.split('=');
+  const auto *token = llvm::find_if(getLinearTokens(), [&](const LinearToken &each) { return each.name == name; });
+  if (token == getLinearTokens().end()) {
+    const ProblemToken *shared = findProblemToken(word);
+    if (shared && isSharedToken(shared->name))
+      return parseWord(word);
+    auto toName = [](const LinearToken &each) { return each.name; };
+    return error(word,
+                 llvm::formatv("expected a token of lines of linear attention, found '{0}'; write b, hq, hkv, sq, "
+                               "d, dv, an element type, layout, or one of {1}",
+                               word, llvm::join(llvm::map_range(getLinearTokens(), toName), ", ")));
+  }
+  if (llvm::is_contained(linearWords, name))
+    return error(word, llvm::formatv("expected '{0}' once, found '{1}' as well; leave one out", name, word));
+  linearWords.push_back(name);
+  bool isComplete = !word.ends_with("=") && token->store(*problem.linear, value);
+  if (!isComplete)
     return error(word, llvm::formatv("expected {0}, found '{1}'; write {2}", token->what, word, token->example));
   return llvm::Error::success();
 }
@@ -159,12 +183,22 @@ llvm::Expected<Problem> ProblemParser::parse(StringRef regions) {
                                                  line.size()));
   for (StringRef rest = line.ltrim(kBlanks); !rest.empty(); rest = rest.ltrim(kBlanks)) {
     StringRef word = rest.take_until([&](char c) { return kBlanks.contains(c); });
-    if (llvm::Error failure = parseWord(word))
+    bool isFirst = word.data() == line.ltrim(kBlanks).data();
+    if (isFirst && word == kLinearWord)
+      problem.linear.emplace();
+    else if (llvm::Error failure = problem.linear ? parseLinearWord(word) : parseWord(word))
       return failure;
     rest = rest.drop_front(word.size());
   }
   if (llvm::Error failure = fillDefaults())
     return failure;
+  if (problem.linear && !regions.trim(kBlanks).empty())
+    return llvm::createStringError("problem regions: expected none behind a line of linear attention, found " +
+                                   quoteStart(regions.trim(kBlanks)));
+  if (std::string text = problem.linear ? checkLinear(problem) : ""; !text.empty())
+    return errorAtEnd(text);
+  if (problem.linear)
+    return problem;
   if (llvm::Error failure = parseRegions(regions))
     return failure;
   if (llvm::Error failure = check())

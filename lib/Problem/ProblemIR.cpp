@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProblemIR.h"
+#include "LinearProblem.h"
 
 #include "attn/IR/GradientAttrs.h"
 #include "attn/Support/Nesting.h"
@@ -220,7 +221,9 @@ OwningOpRef<ModuleOp> ProblemBuilder::build(StringRef name) {
 OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext &context, const Problem &problem, StringRef name) {
   context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
                       scf::SCFDialect, tensor::TensorDialect>();
-  return ProblemBuilder(context, problem).build(name);
+  if (name.empty())
+    name = problem.linear ? StringRef(kLinearWord) : "sdpa";
+  return problem.linear ? buildLinear(context, problem, name) : ProblemBuilder(context, problem).build(name);
 }
 
 llvm::Expected<std::string> attn::problemToMLIR(const Problem &problem, StringRef name) {

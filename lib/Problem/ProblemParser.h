@@ -22,6 +22,7 @@ public:
 
 private:
   llvm::Error parseWord(llvm::StringRef word);
+  llvm::Error parseLinearWord(llvm::StringRef word);
   llvm::Error fillDefaults();
   llvm::Error parseRegions(llvm::StringRef text);
   llvm::Error parseCaptures(llvm::StringRef &text);
@@ -56,7 +57,7 @@ private:
   llvm::StringRef line;
   unsigned lineNumber;
   Problem problem;
-  llvm::SmallVector<llvm::StringRef> words;
+  llvm::SmallVector<llvm::StringRef> words, linearWords;
 };
 
 } // namespace attn

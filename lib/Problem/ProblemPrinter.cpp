@@ -3,6 +3,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "LinearProblem.h"
 #include "attn/Problem/ProblemText.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -108,6 +109,8 @@ llvm::SmallVector<std::string> attn::getFeatureWords(const Problem &problem) {
 }
 
 std::string attn::printProblemLine(const Problem &problem) {
+  if (problem.linear)
+    return printLinearLine(problem);
   llvm::SmallVector<std::string> words;
   for (auto [name, size] : {std::pair("b", problem.sizes.b),
                             {"hq", problem.sizes.hq},

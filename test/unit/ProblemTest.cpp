@@ -339,4 +339,40 @@ TEST(Problems, ErrorsNameTheLine) {
             "        ^~~~");
 }
 
+TEST(Problem, LinearAttention) {
+  EXPECT_EQ(canonical("linear sq5 d8"), "linear b1 hq1 hkv1 sq5 d8 dv8 f32");
+  constexpr llvm::StringRef lines[] = {
+      "linear b2 hq8 hkv4 sq? d64 dv80 bf16 decay=channel erase write before normalize=1e-05 scale=1 slots=24 "
+      "layout=bshd",
+      "linear b? hq8 hkv4 sq113 d64 dv64 f64 decay=head beta slots=?",
+      "linear b3 hq1 hkv1 sq9 d1 dv1 f16 layout=varlen",
+  };
+  for (llvm::StringRef line : lines)
+    EXPECT_EQ(canonical(line), line);
+}
+
+TEST(Problem, MistakesInLinearAttention) {
+  std::pair<llvm::StringRef, llvm::StringRef> cases[] = {
+      {"linear sq5 d8 causal=top_left",
+       "expected a token of lines of linear attention, found 'causal=top_left'; write b, hq, hkv, sq, d, dv, an element "
+       "type, layout, or one of decay, beta, erase, write, before, normalize, scale, slots"},
+      {"linear sq5 d8 decay=row", "expected what has a decay, found 'decay=row'; write decay=head or decay=channel"},
+      {"linear sq5 d8 beta beta", "expected 'beta' once, found 'beta' as well; leave one out"},
+      {"linear sq5 d8 beta=1", "expected beta alone, found 'beta=1'; write beta"},
+      {"linear sq5 d8 normalize=0",
+       "expected a number above 0 that is added to the sum of squares, found 'normalize=0'; write normalize or "
+       "normalize=1e-6"},
+      {"linear sq5 d8 beta erase", "expected beta or erase, found both; leave one out"},
+      {"linear sq5 d8 before", "expected erase beside before, found none; write erase"},
+      {"linear sq5 d8 hq? hkv?", "expected static numbers of heads, found '?'; write hq32 hkv16 or the like"},
+      {"linear hq4 hkv3 sq5 d8",
+       "expected hq, the heads of value, to be a multiple of hkv, those of query and key, found 4 and 3"},
+      {"linear sq5 d8 layout=bsd", "expected layout=bhsd, layout=bshd or layout=varlen, found layout=bsd"},
+      {"linear b? sq5 d8 layout=varlen",
+       "expected a static number of sequences beside layout=varlen, found b?; write b4 or the like"},
+  };
+  for (auto [line, message] : cases)
+    EXPECT_EQ(reason(line.str()), message);
+}
+
 } // namespace

@@ -62,9 +62,26 @@ static int64_t getBackwardColumns(const Problem &problem) {
   return columns + (asks({"v", "v_scale"}) ? problem.sizes.dv : 0);
 }
 
+/// Tokens of a chunk for which operations are counted.
+static constexpr int64_t kChunkTokens = 32;
+/// Most tokens of a call of linear attention for which memory is expected to be the limit.
+static constexpr int64_t kMaxStepTokens = 8;
+
+/// A token reads a state for the output, writes it and, where there is something to erase, reads it for that. Half of
+/// the products of a chunk's tokens with each other exist, and heads of a group share those of keys and queries.
+static double getLinearFlops(const Problem &problem) {
+  const Problem::Sizes &size = problem.sizes;
+  double sequences = problem.layout == Problem::Layout::Varlen ? 1 : size.b;
+  double passes = problem.linear->beta || problem.linear->erase ? 3 : 2;
+  double others = (passes - 1) * double(std::min(size.sq, kChunkTokens)) / 2;
+  return 2.0 * sequences * size.sq * (size.hq * size.dv * (passes * size.d + others) + size.hkv * size.d * others);
+}
+
 bool driver::isDecodeOf(int64_t queries, int64_t groupSize) { return queries * groupSize <= kMaxDecodeRows; }
 
 double driver::getFlops(const Problem &problem) {
+  if (problem.linear)
+    return getLinearFlops(problem);
   bool isPacked = problem.layout == Problem::Layout::Varlen;
   double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.sizes.b, 1) : problem.sizes.b;
   int64_t columns = problem.grad.empty() ? problem.sizes.d + problem.sizes.dv : getBackwardColumns(problem);
@@ -75,6 +92,12 @@ Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyA
   Shares shares = getShares(problem);
   Cost cost;
   cost.flops = getFlops(problem);
+  if (problem.linear) {
+    cost.isDecode = problem.sizes.sq <= kMaxStepTokens;
+    for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) // the state is read and written
+      cost.bytes += (argument.isUpdated ? 2.0 : 1.0) * getNpyTypeSize(array.type) * getNumElements(array.shape);
+    return cost;
+  }
   cost.isDecode = isDecodeOf(problem.sizes.sq, problem.sizes.hq / std::max<int64_t>(problem.sizes.hkv, 1));
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     double bytes = double(getNpyTypeSize(array.type));

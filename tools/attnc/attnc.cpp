@@ -61,6 +61,9 @@ Expected<std::string> getProblem(const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
     return problem.takeError();
+  if (problem->linear)
+    return createStringError("expected a line of softmax attention with --grad, found '" + printProblemLine(*problem) +
+                             "'; linear attention has no gradients yet, leave it out");
   if (problem->grad.empty())
     problem->grad = problem->isQuantised() ? std::vector<std::string>{"q"} : std::vector<std::string>{"q", "k", "v"};
   return printProblem(*problem);

@@ -125,7 +125,47 @@ private:
       element = distribution(generator);
   }
 
+  /// True for the operands of linear attention, whose state would grow without bounds from others.
+  bool fillLinear(const KernelArgument &argument, NpyArray &array) {
+    StringRef name = argument.name;
+    bool hasState =
+        any_of(kernel.arguments, [](const KernelArgument &each) { return each.name == "state" && each.isUpdated; });
+    if (!hasState || !is_contained({"k", "erase", "write", "decay", "beta", "slots"}, name))
+      return false;
+    if (name == "slots") {
+      fillSlots(array);
+      return true;
+    }
+    double deviation = 1 / std::sqrt(double(std::max<int64_t>(array.shape.empty() ? 1 : array.shape.back(), 1)));
+    NormalNumbers<double> distribution(name == "decay" || name == "beta" ? 1.0 : deviation);
+    for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i) {
+      double x = distribution(generator);
+      x = name == "decay" ? -std::abs(x) : name == "beta" ? 1 / (1 + std::exp(-x)) : x;
+      switch (array.type) {
+      case NpyType::Float32: reinterpret_cast<float *>(array.data)[i] = float(x); break;
+      case NpyType::Float64: reinterpret_cast<double *>(array.data)[i] = x; break;
+      default: reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, x); break;
+      }
+    }
+    return true;
+  }
+
+  /// Different places, and none for the last of several batch indices.
+  void fillSlots(NpyArray &array) {
+    int64_t places = 0, count = getNumElements(array.shape);
+    for (auto [argument, other] : zip_equal(kernel.arguments, arrays))
+      if (argument.name == "state")
+        places = other.shape[0];
+    std::vector<int64_t> order(places);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), generator);
+    for (int64_t i = 0; i < count; ++i)
+      writeInteger(array, i, i < places && (count == 1 || i + 1 < count) ? order[i] : -1);
+  }
+
   void fill(const KernelArgument &argument, NpyArray &array) {
+    if (fillLinear(argument, array))
+      return;
     if (argument.name == "k_scale" || argument.name == "v_scale")
       return fillScales(array);
     if (argument.name == getWord(Word::scale_value).argument && argument.isScalar)

@@ -43,6 +43,43 @@ def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
+def TileLinearPass : Pass<"attn-tile-linear", "::mlir::func::FuncOp"> {
+  let summary = "linear attention by chunks of tokens, as loops of products";
+  let description = [{
+    An `attn.linear` on memrefs becomes an `scf.forall` over batch indices and heads of key, and in it a loop over chunks of
+    tokens. With G the sum of decay in a chunk, of which only `e^(G_t - G_i)`, i <= t, is formed, as running products of
+    one exponential a token, a chunk is, for each head of value and panel of its columns (rows of tokens, `a` what is
+    erased by, S the state, masked elements by selection):
+
+    1. `L_ti = e^(G_t - G_i) a_t . k_i` for i < t, `P_ti = scale e^(G_t - G_i) q_t . k_i` for i <= t;
+    2. `U = V + (e^G a) S`, then `U = (I - L)^-1 U` by `attn.solve`;
+    3. `O = (scale e^G q) S + P U`;
+    4. `S = e^(G_C) S + (e^(G_C - G) k)^T U`.
+
+    A short last chunk has rows of zeros. Heads of a group share `k . k` and `q . k` where decay is a number a head. Panels
+    of the state are copied into buffers in front of the loop, and back behind it. A static number of at most 8 tokens is
+    one chunk, whose products read and write the state where it lies.
+
+    With `write` there are two right factors, keys beside V and writes beside `E = (I - L)^-1 ((e^G a) S + L' V)`.
+
+    Rejects nothing that the verifier accepts.
+
+    ```mlir
+    // before
+    attn.linear ins(%q, %k, %v : memref<1x1x64x32xf32>, …) beta(%b : …) outs(%out, %state : …)
+    // after
+    scf.forall (%batch, %head) in (1, 1) {
+      scf.for %t = %c0 to %c64 step %c32 {
+        linalg.generic ins(%rows, %panel : memref<64x32xf32>, memref<32x32xf32>) outs(%u : memref<64x32xf32>)
+        attn.solve ins(%lower : memref<32x32xf32>) outs(%u_rows : …)
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
 def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
   let summary = "lay constant weights out as the panels that tiles read";
   let description = [{

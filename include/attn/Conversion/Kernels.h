@@ -39,7 +39,7 @@ struct SizePlace {
 /// A condition on the integers of an argument, which the checked entry tests after all others.
 struct ValueCheck {
   /// In the order of attn_value_kind of attn_runtime.h, from 1.
-  enum class Kind { Lengths = 1, PrefixSums, BlockTable, Positions, AppendTable };
+  enum class Kind { Lengths = 1, PrefixSums, BlockTable, Positions, AppendTable, Slots };
   Kind kind = Kind::Lengths;
   /// The values go up to limit[0] * limit[1].
   SizePlace limit[2];

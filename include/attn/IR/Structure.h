@@ -41,6 +41,7 @@ enum class OperandRole {
   SharedHead, ///< K and V: contiguous groups of query heads share one of their heads
   Broadcast,  ///< bias and mask: any dimension may have size 1, and leading ones may be absent
   State,      ///< may have more query rows than exist (padding lanes)
+  Pool,       ///< its first dimension is of places, which a list gives to batch indices
 };
 
 /// One row of the table: a shaped operand that is present.

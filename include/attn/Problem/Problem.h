@@ -83,6 +83,18 @@ struct Problem {
   /// arguments, those of `grad` whose gradients are added to what is there.
   std::vector<std::string> into;
 
+  /// The words of a line that begins with `linear`, of an attn.linear. Heads of value are sizes.hq, of query and key
+  /// sizes.hkv, tokens sizes.sq.
+  struct Linear {
+    enum class Decay { None, Head, Channel };
+    Decay decay = Decay::None;
+    bool beta = false, erase = false, write = false, before = false;
+    std::optional<double> normalize, scale;
+    std::optional<int64_t> slots; ///< places of a pool of states; kDynamic where open
+    bool operator==(const Linear &) const = default;
+  };
+  std::optional<Linear> linear;
+
   /// What the text after the line holds: arguments that the regions read, and the regions with their braces, as MLIR.
   struct Capture {
     std::string name, type;
@@ -129,16 +141,16 @@ std::string printProblem(const Problem &problem);
 /// Its first line: what a report shows.
 std::string printProblemLine(const Problem &problem);
 
-/// A module of one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, those
+/// A module of one public function, `name`, or if that is empty `sdpa` or `linear`, that computes the problem: arguments q, k, v, those
 /// of Words.def, block_table, captures, results out, lse, weights, max, log_sum, key_sums, each only where the problem
 /// has it, named by `attn.name` attributes. Weights are returned by the unfused chain with scores in f32 (f64). Where
 /// gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one. With
 /// `into=state` the results are arguments as well, the last ones; gradients that are added to are named by `attn.into`.
 /// Null where a region or the type of a capture is no MLIR, which is reported.
 mlir::OwningOpRef<mlir::ModuleOp> buildProblem(mlir::MLIRContext &context, const Problem &problem,
-                                               llvm::StringRef name = "sdpa");
+                                               llvm::StringRef name = "");
 /// The same as an IR file.
-llvm::Expected<std::string> problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
+llvm::Expected<std::string> problemToMLIR(const Problem &problem, llvm::StringRef name = "");
 
 } // namespace attn
 

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "LinearTile.h"
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
@@ -118,7 +119,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     getOperation().walk([&](Operation *op) {
       if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getBeside() && hasStepBehind(op))
         return;
-      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp, PackBytesOp, PrefetchOp>(op))
+      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp, PackBytesOp, PrefetchOp, SolveOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -137,6 +138,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
               .Case<KvAppendOp>([&](auto op) { return cpu::lowerKvAppend(rewriter, op); })
               .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })
+              .Case<SolveOp>([&](auto op) { return cpu::lowerSolve(rewriter, op, *info); })
               .Case<MergeStatesOp>([&](auto op) { return cpu::lowerMergeStates(rewriter, op, *info); })
               .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
               .Case<SdpaOp>([](auto op) {

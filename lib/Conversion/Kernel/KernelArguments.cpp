@@ -105,7 +105,8 @@ SmallVector<std::string> KernelArgument::printStrides(ArrayRef<std::string> size
 }
 
 StringRef ValueCheck::getName(Kind kind) {
-  static constexpr StringLiteral names[] = {"lengths", "prefix_sums", "block_table", "positions", "append_table"};
+  static constexpr StringLiteral names[] = {"lengths",   "prefix_sums",  "block_table",
+                                            "positions", "append_table", "slots"};
   return names[static_cast<unsigned>(kind) - 1];
 }
 
@@ -131,7 +132,7 @@ ValueCheck ValueCheck::fromAttribute(Attribute attribute) {
     return SizePlace{numbers[2 * i], numbers[2 * i + 1]};
   };
   ValueCheck check;
-  for (Kind kind : {Kind::Lengths, Kind::PrefixSums, Kind::BlockTable, Kind::Positions, Kind::AppendTable})
+  for (Kind kind : {Kind::Lengths, Kind::PrefixSums, Kind::BlockTable, Kind::Positions, Kind::AppendTable, Kind::Slots})
     if (entry.getAs<StringAttr>("kind") == getName(kind))
       check.kind = kind;
   check.limit[0] = read("limit", 0);

@@ -84,8 +84,10 @@ SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type || type.getRank() != map.getNumResults())
       continue;
+    auto linear = dyn_cast<LinearOp>(op);
+    bool isPool = linear && linear.getSlots() && operand == linear.getState();
     for (auto [i, expr] : llvm::enumerate(map.getResults()))
-      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !(isPool && dim.getPosition() == 0))
         unite(findDomain(op, domain, dim.getPosition()), find(operand, i));
   }
   return domain;
@@ -98,6 +100,14 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
       unite(findDomain(op, domain, 0), find(list, 0));
     if (word->shape == WordShape::PerHead)
       unite(findDomain(op, domain, getNumBatchDims(op) - 1), find(list, 0));
+  }
+  if (auto linear = dyn_cast<LinearOp>(op)) {
+    if (linear.getSlots()) {
+      unite(findDomain(op, domain, 0), find(linear.getSlots(), 0));
+      setName(find(linear.getState(), 0), "slots");
+    }
+    if (linear.getCuSeqlens())
+      setName(find(linear.getCuSeqlens(), 0), "b_plus_1");
   }
   auto sdpa = dyn_cast<SdpaOp>(op);
   if (!sdpa)

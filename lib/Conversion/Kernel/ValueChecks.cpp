@@ -20,7 +20,7 @@ ValueChecks::ValueChecks(func::FuncOp function, SizeClasses &classes) : function
     for (auto [word, list] : getWordOperands(op))
       if (word->counts != WordCounts::Nothing)
         addList(op, *word, list);
-    TypeSwitch<Operation *>(op).Case<GatherPagesOp, KvAppendOp>([&](auto paged) { addOp(paged); });
+    TypeSwitch<Operation *>(op).Case<GatherPagesOp, KvAppendOp, LinearOp>([&](auto listed) { addOp(listed); });
   });
 }
 
@@ -145,4 +145,21 @@ void ValueChecks::addOp(KvAppendOp op) {
   check.page = *page;
   check.rows = *rows;
   add(table, check);
+}
+
+void ValueChecks::addOp(LinearOp op) {
+  std::optional<SizePlace> tokens = findPlace(op, DimKind::Query);
+  if (Value sums = op.getCuSeqlens(); sums && tokens && getArgument(sums)) {
+    ValueCheck check;
+    check.kind = ValueCheck::Kind::PrefixSums;
+    check.limit[0] = *tokens;
+    add(sums, check);
+  }
+  if (Value slots = op.getSlots(); slots && getArgument(slots))
+    if (std::optional<SizePlace> places = findPlace(op.getState(), 0)) {
+      ValueCheck check;
+      check.kind = ValueCheck::Kind::Slots;
+      check.limit[0] = *places;
+      add(slots, check);
+    }
 }

@@ -231,6 +231,8 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       return true;
     if (isa<SdpaOp>(op)) // without columns of V, a kernel computes only lse
       return getStaticSize(op, DimKind::ValueSize) != 0;
+    if (isa<LinearOp>(op))
+      return true;
     if (isa<SdpaBackwardOp>(op))
       return gpu || hasBackwardKernel(op); // attn-select-schedule reports ops without a GPU kernel
     if (auto step = dyn_cast<BackwardStepOp>(op))
