@@ -42,6 +42,40 @@ void TileOps::fill(const Tile &tile, double value) {
                          tile.memref);
 }
 
+void TileOps::prefetch(const Tile &tile, OpFoldResult rows, int64_t columns, bool isWrite) {
+  unsigned bits = getElementTypeOrSelf(tile.memref.getType()).getIntOrFloatBitWidth();
+  auto touch = [&](Value row, Value column) {
+    SmallVector<Value> indices;
+    for (AffineExpr expr : tile.map.getResults())
+      indices.push_back(expr == dim(0) ? row : expr == dim(1) ? column : index(0));
+    memref::PrefetchOp::create(b, loc, tile.memref, indices, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+  };
+  loop(index(0), toValue(rows), 1, [&](Value row) {
+    loop(index(0), index(columns), kBufferAlignment * 8 / bits, [&](Value column) { touch(row, column); });
+  });
+}
+
+TileUse TileOps::dropConstants(const TileUse &use) {
+  auto type = cast<MemRefType>(use.memref.getType());
+  SmallVector<OpFoldResult> offsets, sizes, strides(type.getRank(), b.getIndexAttr(1));
+  SmallVector<int64_t> kept;
+  SmallVector<AffineExpr> exprs;
+  for (auto [i, expr] : llvm::enumerate(use.map.getResults())) {
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    offsets.push_back(b.getIndexAttr(constant ? constant.getValue() : 0));
+    sizes.push_back(constant ? b.getIndexAttr(1) : memref::getMixedSize(b, loc, use.memref, i));
+    if (constant)
+      continue;
+    kept.push_back(type.getDimSize(i));
+    exprs.push_back(expr);
+  }
+  if (exprs.size() == offsets.size())
+    return use;
+  MemRefType reduced = memref::SubViewOp::inferRankReducedResultType(kept, type, offsets, sizes, strides);
+  Value view = memref::SubViewOp::create(b, loc, reduced, use.memref, offsets, sizes, strides);
+  return {view, AffineMap::get(use.map.getNumDims(), 0, exprs, b.getContext())};
+}
+
 void TileOps::map(unsigned loops, bool isReduction, ArrayRef<TileUse> inputs, const TileUse &output,
                   function_ref<Value(OpBuilder &, ValueRange)> body) {
   SmallVector<utils::IteratorType> iterators(loops, utils::IteratorType::parallel);
@@ -49,12 +83,15 @@ void TileOps::map(unsigned loops, bool isReduction, ArrayRef<TileUse> inputs, co
     iterators.back() = utils::IteratorType::reduction;
   SmallVector<Value> operands;
   SmallVector<AffineMap> maps;
-  for (const TileUse &use : inputs) {
-    operands.push_back(use.memref);
-    maps.push_back(AffineMap::get(loops, 0, use.map.getResults(), b.getContext()));
-  }
-  maps.push_back(AffineMap::get(loops, 0, output.map.getResults(), b.getContext()));
-  linalg::GenericOp::create(b, loc, TypeRange(), operands, output.memref, maps, iterators,
+  auto add = [&](const TileUse &use) {
+    TileUse own = dropConstants(use);
+    operands.push_back(own.memref);
+    maps.push_back(AffineMap::get(loops, 0, own.map.getResults(), b.getContext()));
+  };
+  llvm::for_each(inputs, add);
+  add(output);
+  Value into = operands.pop_back_val();
+  linalg::GenericOp::create(b, loc, TypeRange(), operands, into, maps, iterators,
                             [&](OpBuilder &nested, Location, ValueRange args) {
                               SmallVector<Value> elements;
                               for (Value arg : args)

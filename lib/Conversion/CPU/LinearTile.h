@@ -69,11 +69,17 @@ public:
   void product(const Tile &left, const Tile &right, const Tile &output) {
     product(at(left, dim(0), dim(2)), at(right, dim(2), dim(1)), at(output, dim(0), dim(1)));
   }
+  /// Requests the cache lines of the first columns of rows.
+  void prefetch(const Tile &tile, mlir::OpFoldResult rows, int64_t columns, bool isWrite);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(mlir::Value)> body);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::FloatType type;
+
+private:
+  /// A view without the dimensions whose position is a constant: vector code takes permutations of loops.
+  TileUse dropConstants(const TileUse &use);
 };
 
 /// What a kernel of linear attention is made for.

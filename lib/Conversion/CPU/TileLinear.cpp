@@ -134,6 +134,10 @@ private:
   void emitChunk() {
     chunk.loadKeys(place);
     forEachHead([&](Value head) {
+      // Rows are too short for a hardware prefetcher; those of value are read behind the factors, those of output are
+      // written behind the products.
+      if (!shape.isDirect)
+        ops.prefetch(chunk.getRows("value", place), place.tokens, shape.valueSize, /*isWrite=*/false);
       chunk.computeFactors(place);
       if (shape.isDirect)
         return emitPanel(getMemory(Value(), b.getIndexAttr(shape.valueSize)), ops.index(0),
@@ -161,6 +165,9 @@ private:
   void emitPanel(const Tile &state, Value column, OpFoldResult columns) {
     int64_t count = shape.chunk, written = shape.sets * count, firstRead = shape.hasErase ? written - count : written;
     loadValues(column, columns);
+    Tile output = chunk.getPanel(place, column, columns, "output");
+    if (!shape.isDirect)
+      ops.prefetch(output, place.tokens, shape.panelColumns, /*isWrite=*/true);
     Tile all = ops.part(values, 0, written), out = ops.part(values, written, count);
     int64_t skipped = shape.hasErase ? 0 : count;
     ops.product(ops.part(chunk.left, skipped, 2 * count - skipped), state,
@@ -175,8 +182,7 @@ private:
     ops.product(chunk.reads, all, out);
     updateState(state, all);
     AffineExpr t = ops.dim(0), e = ops.dim(1);
-    ops.map(2, false, {ops.at(firstColumns(out, place.tokens, columns), t, e)},
-            ops.at(chunk.getPanel(place, column, columns, "output"), t, e),
+    ops.map(2, false, {ops.at(firstColumns(out, place.tokens, columns), t, e)}, ops.at(output, t, e),
             [](OpBuilder &, ValueRange x) { return x[0]; });
   }
 
