@@ -60,8 +60,9 @@ void Compiler::noteKernels() {
 static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
   bool hasFlash = function
                       ->walk([](Operation *op) {
-                        return isa<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>(op) ? WalkResult::interrupt()
-                                                                                             : WalkResult::advance();
+                        return isa<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp, LinearOp>(op)
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
                       })
                       .wasInterrupted();
   StringRef path = isReference || !hasFlash ? "reference" : isPartlyMaterialized ? "mixed" : "flash";

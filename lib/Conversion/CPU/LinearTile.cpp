@@ -16,6 +16,8 @@ using namespace attn::cpu;
 static constexpr int64_t kChunk = 32, kChannelChunk = 16;
 /// A static number of tokens up to this is one chunk, with the state in place.
 static constexpr int64_t kDirectTokens = 8;
+/// Most bytes of a buffer on the stack.
+static constexpr int64_t kStackBytes = 1024 * 1024;
 /// Bytes of the states of a task.
 static constexpr int64_t kStateBytes = 512 * 1024;
 
@@ -24,9 +26,12 @@ static constexpr int64_t kStateBytes = 512 * 1024;
 //===----------------------------------------------------------------------===//
 
 Tile TileOps::buffer(int64_t rows, int64_t columns) {
-  Value memref =
-      memref::AllocaOp::create(b, loc, MemRefType::get({rows, columns}, type), b.getI64IntegerAttr(kBufferAlignment));
-  return {memref, b.getMultiDimIdentityMap(2)};
+  auto memref = MemRefType::get({rows, columns}, type);
+  IntegerAttr alignment = b.getI64IntegerAttr(kBufferAlignment);
+  AffineMap map = b.getMultiDimIdentityMap(2);
+  if (memref.getNumElements() * type.getWidth() / 8 > kStackBytes) // freed by the deallocation of a later pass
+    return {memref::AllocOp::create(b, loc, memref, alignment), map};
+  return {memref::AllocaOp::create(b, loc, memref, alignment), map};
 }
 
 Tile TileOps::part(const Tile &tile, OpFoldResult row, OpFoldResult rows, int64_t column, int64_t columns) {

@@ -40,7 +40,7 @@ public:
   mlir::AffineExpr dim(unsigned position) { return b.getAffineDimExpr(position); }
   mlir::AffineExpr constant(int64_t value) { return b.getAffineConstantExpr(value); }
 
-  /// A buffer on the stack.
+  /// A buffer, on the stack if it is not large.
   Tile buffer(int64_t rows, int64_t columns);
   /// A part of a buffer.
   Tile part(const Tile &tile, mlir::OpFoldResult row, mlir::OpFoldResult rows, int64_t column = 0,
