@@ -256,3 +256,46 @@ def test_bits_do_not_depend_on_threads(form):
     for out, new in results[1:]:
         np.testing.assert_array_equal(out, results[0][0])
         np.testing.assert_array_equal(new, results[0][1])
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value", "message"),
+    [
+        ("slots", 2, 5, "expected each slot once, found 5 at indices 0 and 2"),
+        ("slots", 1, 7, "expected slots in 0 to 6, or -1 for none, found 7 at index 1"),
+        ("slots", 1, -2, "expected slots in 0 to 6, or -1 for none, found -2 at index 1"),
+        ("cu_seqlens", 3, 8, "expected prefix sums that end with 9, all rows, found 8 at index 3"),
+        ("cu_seqlens", 2, 1, "expected prefix sums that never decrease, found 1 after 4 at index 2"),
+    ],
+)
+def test_lists_are_checked(name, index, value, message):
+    """The checked entry writes nothing then."""
+    args, _ = draw(np.random.default_rng(15), 1, 2, 1, 9, 16, 16, "f32", "beta")
+    pool = np.ones((7, 2, 16, 16), np.float32)
+    lists = {"cu_seqlens": np.array([0, 4, 6, 9], np.int32), "slots": np.array([5, -1, 2], np.int32)}
+    lists[name][index] = value
+    kernel = attn.compile("linear b3 hq2 hkv1 sq9 d16 f32 beta layout=varlen slots=7")
+    with pytest.raises(ValueError, match=message):
+        kernel(*pack(args, [9]).values(), *lists.values(), out=(None, pool))
+    np.testing.assert_array_equal(pool, 1)
+
+
+def test_a_large_state_is_on_the_heap():
+    check(16, (1, 1, 1, 40, 640, 640), "f32", FORMS["gdn"])
+
+
+@pytest.mark.parametrize("line", ["linear sq40 d32 dv24 hq4 hkv2 {} decay=head beta normalize slots=3"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+def test_reference_lowering(line, dtype):
+    """`attnc run --check` compares with it: the recurrence as linalg."""
+    args, pool = draw(np.random.default_rng(17), 1, 4, 2, 40, 32, 24, dtype, FORMS["gdn"])
+    pool = np.concatenate([pool] * 3)
+    slots = np.array([1], np.int32)
+    states = []
+    for reference in (False, True):
+        kernel = attn.compile(line.format(dtype), reference=reference)
+        own = pool.copy()
+        out, _ = kernel(*args.values(), slots, out=(None, own))
+        states.append((out, own))
+    same(states[0][0], states[1][0].astype(np.float64), dtype, "out")
+    same(states[0][1], states[1][1].astype(np.float64), "f64" if dtype == "f64" else "f32", "state")

@@ -66,6 +66,18 @@ TEST_F(CheckValues, PrefixSums) {
   expect(ATTN_WRONG_VALUE, "argument 1 'list': expected prefix sums that end with 10, all rows, found 9 at index 2");
 }
 
+TEST_F(CheckValues, Slots) {
+  listCheck = {ATTN_SLOTS, {-1, 5}, {-1, 1}, -1, {-1, 1}, {-1, 1}};
+  list = {4, -1, 0, -1};
+  expect(ATTN_OK, "");
+  list = {0, 5};
+  expect(ATTN_WRONG_VALUE, "argument 1 'list': expected slots in 0 to 4, or -1 for none, found 5 at index 1");
+  list = {0, -2};
+  expect(ATTN_WRONG_VALUE, "argument 1 'list': expected slots in 0 to 4, or -1 for none, found -2 at index 1");
+  list = {3, 1, 3};
+  expect(ATTN_WRONG_VALUE, "argument 1 'list': expected each slot once, found 3 at indices 0 and 2");
+}
+
 TEST_F(CheckValues, BlockTable) {
   listCheck = {ATTN_LENGTHS, {0, 1}, {-1, 4}, -1, {-1, 1}, {-1, 1}};
   tableCheck = {ATTN_BLOCK_TABLE, {-1, 8}, {-1, 1}, 1, {-1, 4}, {-1, 1}};

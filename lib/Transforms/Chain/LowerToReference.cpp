@@ -146,6 +146,13 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
         IRRewriter rewriter(op);
         rewriter.replaceOp(op, decomposeClassifyTile(rewriter, op));
       });
+    WalkResult result = getOperation().walk([&](LinearOp op) {
+      if (!gpu)
+        return WalkResult::advance();
+      return WalkResult(op->emitOpError("has no kernel on a GPU; compile it for a processor, as --target=host"));
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     expandSoftmax();
     if (chainOnly)
       splitGathers();
