@@ -125,13 +125,13 @@ def test_few_tokens(form, sq):
     check(3, (2, 2, 1, sq, 128, 59), "f32", FORMS[form])
 
 
-@pytest.mark.parametrize("d, dv", [(128, 128), (64, 64), (1, 1), (59, 111), (256, 40)])
+@pytest.mark.parametrize(("d", "dv"), [(128, 128), (64, 64), (1, 1), (59, 111), (256, 40)])
 def test_head_sizes(d, dv):
     check(4, (1, 4, 2, 70, d, dv), "f32", FORMS["gdn"])
 
 
 @pytest.mark.parametrize("form", ["gdn", "kda", "two"])
-@pytest.mark.parametrize("hq, hkv", [(3, 3), (6, 2), (5, 1)])
+@pytest.mark.parametrize(("hq", "hkv"), [(3, 3), (6, 2), (5, 1)])
 def test_groups(form, hq, hkv):
     check(5, (1, hq, hkv, 40, 16, 8), "f32", FORMS[form])
 
@@ -235,10 +235,11 @@ def test_what_lies_behind_a_sequence_is_not_read():
     args, state = draw(np.random.default_rng(13), 2, 2, 1, 20, 16, 16, "f32", form)
     packed = pack(args, lengths)
     sums = np.array([0, 3, 23], np.int32)
-    clean, after = run("linear b2 hq2 hkv1 sq23 d16 f32 " + form + " layout=varlen", {**packed, "cu_seqlens": sums}, state)
+    line = f"linear b2 hq2 hkv1 sq23 d16 f32 {form} layout=varlen"
+    clean, after = run(line, {**packed, "cu_seqlens": sums}, state)
     for x in packed.values():  # the other sequence
         x[3:] = np.nan
-    out, new = run("linear b2 hq2 hkv1 sq23 d16 f32 " + form + " layout=varlen", {**packed, "cu_seqlens": sums}, state)
+    out, new = run(line, {**packed, "cu_seqlens": sums}, state)
     np.testing.assert_array_equal(out[:3], clean[:3])
     np.testing.assert_array_equal(new[0], after[0])
     assert np.isnan(out[3:]).all()
