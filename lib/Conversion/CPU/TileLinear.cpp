@@ -24,6 +24,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
+/// Chunks of a multiple of so many tokens have halves that fill blocks of registers.
+static constexpr int64_t kHalvedRows = 16;
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
@@ -179,7 +182,12 @@ private:
       if (count > 1)
         SolveOp::create(b, loc, chunk.lower.memref, solved.memref);
     }
-    ops.product(chunk.reads, all, out);
+    // P is a lower triangle: its upper rows read a half of the tokens.
+    bool isHalved = shape.sets == 1 && count % kHalvedRows == 0;
+    for (int64_t row = 0, rows = isHalved ? count / 2 : count; row < count; row += rows) {
+      int64_t read = isHalved ? row + rows : written;
+      ops.product(ops.part(chunk.reads, row, rows, 0, read), ops.part(values, 0, read), ops.part(out, row, rows));
+    }
     updateState(state, all);
     AffineExpr t = ops.dim(0), e = ops.dim(1);
     ops.map(2, false, {ops.at(firstColumns(out, place.tokens, columns), t, e)}, ops.at(output, t, e),
