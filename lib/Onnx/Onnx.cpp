@@ -8,6 +8,7 @@
 #include "Graph.h"
 #include "attn/IR/Attn.h"
 #include "attn/Support/CNames.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -247,8 +248,9 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> attn::importOnnx(mlir::MLIRContext &
   if (folder)
     if (Error error = loadExternalData(*model, *folder, name))
       return std::move(error);
-  context.loadDialect<AttnDialect, arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                      linalg::LinalgDialect, math::MathDialect, mlir::scf::SCFDialect, tensor::TensorDialect>();
+  context.loadDialect<AttnDialect, arith::ArithDialect, mlir::bufferization::BufferizationDialect,
+                      mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
+                      mlir::scf::SCFDialect, tensor::TensorDialect>();
   return Importer(context, *model, name).run();
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "AttentionBuilder.h"
 #include "GraphOps.h"
+#include "LinearNode.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -103,6 +104,8 @@ static Expected<Values> buildAttention(NodeView &view) {
 llvm::ArrayRef<RuleRow> attn::onnx::getAttentionRules() {
   static constexpr RuleRow rows[] = {{"Attention", buildAttention, 0, SIZE_MAX},
                                      {"com.microsoft.GroupQueryAttention", buildAttention, 0, SIZE_MAX},
-                                     {"com.microsoft.MultiHeadAttention", buildAttention, 0, SIZE_MAX}};
+                                     {"com.microsoft.MultiHeadAttention", buildAttention, 0, SIZE_MAX},
+                                     {"LinearAttention", buildLinearAttention, 3, 6},
+                                     {"com.microsoft.LinearAttention", buildLinearAttention, 3, 6}};
   return rows;
 }
