@@ -106,6 +106,8 @@ llvm::ArrayRef<RuleRow> attn::onnx::getAttentionRules() {
                                      {"com.microsoft.GroupQueryAttention", buildAttention, 0, SIZE_MAX},
                                      {"com.microsoft.MultiHeadAttention", buildAttention, 0, SIZE_MAX},
                                      {"LinearAttention", buildLinearAttention, 3, 6},
-                                     {"com.microsoft.LinearAttention", buildLinearAttention, 3, 6}};
+                                     {"com.microsoft.LinearAttention", buildLinearAttention, 3, 6},
+                                     {"CausalConvWithState", buildCausalConv, 2, 4},
+                                     {"com.microsoft.CausalConvWithState", buildCausalConv, 2, 4}};
   return rows;
 }

@@ -98,3 +98,37 @@ def test_symbols(t):
 def test_refused(sizes, given, message):
     with pytest.raises(attn.CompileError, match=message):
         attn.from_onnx(make_model(sizes, **given))
+
+
+def make_convolution(*, domain="", weight=(6, 1, 4), state=(2, 6, 3), **attributes):
+    node = helper.make_node("CausalConvWithState", ["x", "w", "", "s"], ["y", "t"], domain=domain, **attributes)
+    sizes = {"x": [2, 6, "tokens"], "w": weight, "s": state, "y": [2, 6, "tokens"], "t": [2, 6, 3]}
+    values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in sizes.items()}
+    graph = helper.make_graph([node], "g", [values[x] for x in "xws"], [values[x] for x in "yt"])
+    imports = [helper.make_opsetid("", 27), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=11)
+
+
+@pytest.mark.parametrize("domain", ["", "com.microsoft"])
+@pytest.mark.parametrize("t", [1, 2, 50])
+def test_convolution_of_a_symbol(domain, t):
+    rng = np.random.default_rng(t)
+    x, w, s = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 6, t), (6, 1, 4), (2, 6, 3)))
+    found, state = attn.from_onnx(make_convolution(domain=domain, activation="silu")).kernel(x, w, s)
+    joined = np.concatenate([s, x], axis=2).astype(np.float64)
+    sums = sum(joined[:, :, i : i + t] * w[:, 0, i][None, :, None] for i in range(4))
+    np.testing.assert_allclose(found, sums / (1 + np.exp(-sums)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(state, joined[:, :, t:].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"activation": "gelu"}, "expected activation silu, swish or none, found gelu"),
+        ({"state": (2, 6, 4)}, r"expected past_state \(batch, channels, 3\) of the input's type, found others"),
+        ({"domain": "com.microsoft", "ndim": 2}, r"expected an input \(batch, channels, length\)"),
+    ],
+)
+def test_refused_convolution(given, message):
+    with pytest.raises(attn.CompileError, match=message):
+        attn.from_onnx(make_convolution(**given))
