@@ -117,13 +117,13 @@ void poisonNeighbours(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, in
 
 namespace {
 
-/// The encoding of 1; for int8 the largest value, which its scale maps to about 1.
+/// 1; of 8 bits the largest value, which a scale maps to about 1. A one of float8 would be 1 / 448 then, and many
+/// outputs of float16 subnormal.
 void setOne(NpyArray &array, int64_t index) {
-  constexpr char kOneFloat8 = 0x38, kOneE5M2 = 0x3c, kLargestInt8 = 127;
   switch (array.type) {
-  case NpyType::Float8E4M3FN: array.data[index] = kOneFloat8; return;
-  case NpyType::Float8E5M2: array.data[index] = kOneE5M2; return;
-  case NpyType::Int8: array.data[index] = kLargestInt8; return;
+  case NpyType::Float8E4M3FN: array.data[index] = driver::kMaxFloat8; return;
+  case NpyType::Float8E5M2: array.data[index] = driver::kMaxE5M2; return;
+  case NpyType::Int8: array.data[index] = driver::kMaxInt8; return;
   case NpyType::Float32: reinterpret_cast<float *>(array.data)[index] = 1; return;
   default: reinterpret_cast<uint16_t *>(array.data)[index] = toNarrowFloat(array.type, 1); return;
   }

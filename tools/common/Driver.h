@@ -28,6 +28,11 @@ struct Source {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open() const;
 };
 
+/// Codes of the largest quantised values that are drawn: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn up to 448;
+/// float8_e5m2 up to 7, as most of its codes are far below the largest.
+inline constexpr int8_t kMaxInt8 = 127;
+inline constexpr uint8_t kMaxFloat8 = 0x7e, kMaxE5M2 = 0x47;
+
 /// The source of argument values.
 struct ArgumentOptions {
   std::vector<std::string> inputs; ///< .npy files; random where there are none

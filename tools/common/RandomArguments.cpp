@@ -37,10 +37,7 @@ static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();
 static constexpr int64_t kUniformPeriod = 7;
 static constexpr double kUniformScore = 1e30;
 
-/// Quantised values: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn of magnitudes up to code kMaxFloat8, 448;
-/// float8_e5m2 up to 7, as most of its codes are far below the largest.
-static constexpr int64_t kMaxInt8 = 127;
-static constexpr unsigned kMaxFloat8 = 0x7e, kMaxE5M2 = 0x47, kFloat8Sign = 0x80;
+static constexpr unsigned kFloat8Sign = 0x80;
 
 int64_t driver::readInteger(const NpyArray &array, int64_t index) {
   switch (array.type) {
