@@ -91,6 +91,7 @@ static const Symbol symbols[] = {
     OPTIONAL(cuMemFree, "cuMemFree_v2"),
     OPTIONAL(cuMemcpyHtoD, "cuMemcpyHtoD_v2"),
     OPTIONAL(cuMemcpyDtoH, "cuMemcpyDtoH_v2"),
+    OPTIONAL(cuLaunchKernelEx, "cuLaunchKernelEx"),
 };
 
 #define DEFAULT_PATH "libcuda.so.1"

@@ -26,7 +26,10 @@ enum {
   JIT_ERROR_LOG = 5,
   JIT_ERROR_LOG_BYTES = 6,
   CAPTURE_MODE_RELAXED = 2,
+  LAUNCH_PROGRAMMATIC = 6,
 };
+/* The first driver whose graphs have launches that start early. */
+#define PROGRAMMATIC_DRIVER 12030
 /* Shared memory of a function without an attribute. */
 #define DEFAULT_SHARED_BYTES (48 * 1024)
 #define MAX_GRID_X INT_MAX
@@ -270,23 +273,42 @@ static int32_t getContext(const attn_cuda_driver *driver, CUstream stream, Conte
   return 0;
 }
 
+typedef enum LaunchKind { WHOLE, PERSISTENT, DEPENDENT } LaunchKind;
+
+/* Others start a dependent kernel once the one before it is complete, where its wait does nothing. */
+static int startsEarly(const attn_cuda_driver *driver) {
+  int version = 0;
+  return driver->cuLaunchKernelEx && driver->cuDriverGetVersion(&version) == 0 && version >= PROGRAMMATIC_DRIVER;
+}
+
 static int32_t launchInContext(attn_cuda_kernel *kernel, const Context *context, const int64_t *grid,
                                const int64_t *block, int sharedBytes, CUstream stream, void **parameters,
-                               int isPersistent) {
+                               LaunchKind kind) {
   LoadedFunction *function = findFunction(kernel, context);
   int32_t code = function ? 0 : loadInAnyMode(kernel, context, &function);
   if (code == 0)
     code = allowSharedBytes(function, kernel->name, sharedBytes);
   int blocks = (int)grid[0], most = blocks;
-  if (code == 0 && isPersistent)
+  if (code == 0 && kind == PERSISTENT)
     code = getResidentBlocks(function, (int)(block[0] * block[1] * block[2]), sharedBytes, &most);
   if (code != 0)
     return code;
   if (most < blocks)
     blocks = most;
-  int result = context->driver->cuLaunchKernel(function->function, (unsigned)blocks, (unsigned)grid[1],
-                                               (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
-                                               (unsigned)block[2], (unsigned)sharedBytes, stream, parameters, NULL);
+  attn_cuda_launch_attribute attribute = {.id = LAUNCH_PROGRAMMATIC, .value.number = 1};
+  const attn_cuda_launch_config config = {
+      {(unsigned)blocks, (unsigned)grid[1], (unsigned)grid[2]},
+      {(unsigned)block[0], (unsigned)block[1], (unsigned)block[2]},
+      (unsigned)sharedBytes,
+      stream,
+      &attribute,
+      1,
+  };
+  int result = kind == DEPENDENT && startsEarly(context->driver)
+                   ? context->driver->cuLaunchKernelEx(&config, function->function, parameters, NULL)
+                   : context->driver->cuLaunchKernel(function->function, config.grid[0], config.grid[1], config.grid[2],
+                                                     config.block[0], config.block[1], config.block[2],
+                                                     config.sharedBytes, stream, parameters, NULL);
   if (result == 0)
     return 0;
   char what[LOG_SIZE];
@@ -295,7 +317,7 @@ static int32_t launchInContext(attn_cuda_kernel *kernel, const Context *context,
 }
 
 static int32_t launch(attn_cuda_kernel *kernel, const int64_t *grid, const int64_t *block, int64_t sharedBytes,
-                      CUstream stream, void **parameters, int isPersistent) {
+                      CUstream stream, void **parameters, LaunchKind kind) {
   if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
     return 0;
   int32_t code = checkSizes(kernel->name, grid, block, sharedBytes);
@@ -314,7 +336,7 @@ static int32_t launch(attn_cuda_kernel *kernel, const int64_t *grid, const int64
   if (result != 0)
     return attn_cuda_refuse_result(ATTN_CUDA_NO_CONTEXT, driver, result,
                                    "the context of the stream cannot be made current");
-  code = launchInContext(kernel, &context, grid, block, (int)sharedBytes, stream, parameters, isPersistent);
+  code = launchInContext(kernel, &context, grid, block, (int)sharedBytes, stream, parameters, kind);
   if (isOther)
     driver->cuCtxPopCurrent(&current);
   return code;
@@ -323,14 +345,21 @@ static int32_t launch(attn_cuda_kernel *kernel, const int64_t *grid, const int64
 int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
                          int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters) {
   const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
-  return launch(kernel, grid, block, sharedBytes, stream, parameters, /*isPersistent=*/0);
+  return launch(kernel, grid, block, sharedBytes, stream, parameters, WHOLE);
 }
 
 int32_t attn_cuda_launch_persistent(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ,
                                     int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes,
                                     CUstream stream, void **parameters) {
   const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
-  return launch(kernel, grid, block, sharedBytes, stream, parameters, /*isPersistent=*/1);
+  return launch(kernel, grid, block, sharedBytes, stream, parameters, PERSISTENT);
+}
+
+int32_t attn_cuda_launch_dependent(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ,
+                                   int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream,
+                                   void **parameters) {
+  const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
+  return launch(kernel, grid, block, sharedBytes, stream, parameters, DEPENDENT);
 }
 
 int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed) {

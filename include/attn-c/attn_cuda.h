@@ -46,6 +46,22 @@ const char *attn_cuda_message(void);
 /* The driver */
 /*===----------------------------------------------------------------------===*/
 
+/* CUlaunchAttribute and CUlaunchConfig of cuda.h. */
+typedef struct attn_cuda_launch_attribute {
+  int id;
+  union {
+    int number;
+    uint64_t bytes[8];
+  } value;
+} attn_cuda_launch_attribute;
+
+typedef struct attn_cuda_launch_config {
+  unsigned grid[3], block[3], sharedBytes;
+  CUstream stream;
+  attn_cuda_launch_attribute *attributes;
+  unsigned numAttributes;
+} attn_cuda_launch_config;
+
 /* The functions of the driver API that are used, with the signatures of cuda.h; results are CUresult, device pointers
  * CUdeviceptr. Those after `cuLaunchKernel` may be null: a launch does not need them. */
 typedef struct attn_cuda_driver {
@@ -85,6 +101,8 @@ typedef struct attn_cuda_driver {
   int (*cuMemFree)(unsigned long long address);
   int (*cuMemcpyHtoD)(unsigned long long target, const void *source, size_t bytes);
   int (*cuMemcpyDtoH)(void *target, unsigned long long source, size_t bytes);
+  /* For kernels that may start before the one in front of them is complete; null: they start after it. */
+  int (*cuLaunchKernelEx)(const attn_cuda_launch_config *config, CUfunction function, void **parameters, void **extra);
 } attn_cuda_driver;
 
 /* Set the driver for all later calls of the process: the functions of a table, which must outlive them, or those of a
@@ -132,6 +150,12 @@ int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY,
 int32_t attn_cuda_launch_persistent(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ,
                                     int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes,
                                     CUstream stream, void **parameters);
+
+/* The same of a kernel that waits for the one in front of it on the stream before it accesses memory
+ * (griddepcontrol.wait): it may start before that one is complete. */
+int32_t attn_cuda_launch_dependent(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ,
+                                   int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream,
+                                   void **parameters);
 
 /* A target of an object that holds code for several. */
 typedef struct attn_cuda_target {

@@ -267,6 +267,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   define("attn_describe_no_memory", &attn_describe_no_memory);
   define("attn_cuda_encode_map", &attn_cuda_encode_map);
   define("attn_cuda_launch", &attn_cuda_launch);
+  define("attn_cuda_launch_dependent", &attn_cuda_launch_dependent);
   define("attn_cuda_launch_persistent", &attn_cuda_launch_persistent);
   define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
   define("attn_cuda_copy_message", &attn_cuda_copy_message);

@@ -6,9 +6,11 @@
 
 #include "CudaEmulator/CudaEmulator.h"
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <regex>
 #include <thread>
 
 using attn::ptx::CudaEmulator;
@@ -141,6 +143,31 @@ TEST_F(CudaLaunch, persistentBlocksAreNoMoreThanTheDeviceHolds) {
   emulator.keepsLaunches = false;
   attn_cuda_kernel *kernels[] = {&idle};
   attn_cuda_unload(&image, kernels, 1);
+}
+
+TEST_F(CudaLaunch, dependentKernelsStartEarlyWhereTheyWait) {
+  void *parameters[] = {&buffer};
+  auto launchDependent = [&](attn_cuda_kernel *which) {
+    return attn_cuda_launch_dependent(which, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters);
+  };
+  EXPECT_NE(launchDependent(&kernel), 0); // it does not wait
+  // A driver whose graphs have no such launches, or that has none, starts it as any other.
+  emulator.driverVersion = 12020;
+  EXPECT_EQ(launchDependent(&kernel), 0);
+  emulator.driverVersion = 12030;
+  attn_cuda_driver without = *driver;
+  without.cuLaunchKernelEx = nullptr;
+  ASSERT_EQ(attn_cuda_use_driver(&without), 0);
+  EXPECT_EQ(launchDependent(&kernel), 0);
+  attn_cuda_unload(&image, std::array{&kernel}.data(), 1);
+  ASSERT_EQ(attn_cuda_use_driver(driver), 0);
+  const std::string text = std::regex_replace(kPTX, std::regex("  st.global"), "  griddepcontrol.wait;\n  st.global");
+  const std::string early = std::regex_replace(text, std::regex("sm_80"), "sm_90");
+  attn_cuda_image waiting = {early.c_str(), int64_t(early.size()), nullptr, 0, 90, 11080, 0, nullptr};
+  attn_cuda_kernel waits = {&waiting, "iota", nullptr};
+  EXPECT_EQ(launchDependent(&waits), 0) << attn_cuda_message();
+  attn_cuda_kernel *kernels[] = {&waits};
+  attn_cuda_unload(&waiting, kernels, 1);
 }
 
 TEST_F(CudaLaunch, cubinThatTheDriverDoesNotTakeFallsBackToPTX) {

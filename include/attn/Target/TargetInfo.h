@@ -28,6 +28,8 @@ struct GpuInfo {
   unsigned warpLanes = 32;
   /// Copies of boxes of a tensor, cp.async.bulk.tensor: the targets with wgmma have them.
   bool hasTensorMaps() const { return hasWgmma; }
+  /// A kernel may start before the one in front of it has ended, and wait for it (griddepcontrol).
+  bool hasDependentLaunches() const { return computeCapability >= 90; }
   /// Conversions of e4m3: from compute capability 8.9 on, in PTX 8.1, which targets before sm_90a do not have.
   bool hasFloat8() const { return hasWgmma || computeCapability >= 100; }
 };

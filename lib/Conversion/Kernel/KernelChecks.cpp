@@ -14,9 +14,9 @@ using namespace mlir;
 using namespace attn;
 
 /// The callees of launches, as llvm.func.
-static constexpr StringLiteral kLaunchFunctions[] = {"attn_cuda_check_workspace", "attn_cuda_copy_message",
-                                                     "attn_cuda_encode_map", "attn_cuda_launch",
-                                                     "attn_cuda_launch_persistent"};
+static constexpr StringLiteral kLaunchFunctions[] = {"attn_cuda_check_workspace",  "attn_cuda_copy_message",
+                                                     "attn_cuda_encode_map",       "attn_cuda_launch",
+                                                     "attn_cuda_launch_dependent", "attn_cuda_launch_persistent"};
 
 /// The use that the kernel `kernel` makes of the symbol `name`; empty if there is none.
 static StringRef getUseOfName(StringRef name, StringRef kernel) {

@@ -36,3 +36,25 @@ module attributes {gpu.container_module} {
     return %zero : i32
   }
 }
+
+// -----
+
+// A kernel that waits for the one in front of it is launched as such: it may start before that one has ended.
+// CHECK-LABEL: func.func @waits(
+//       CHECK:   llvm.call @attn_cuda_launch_dependent(
+module attributes {gpu.container_module} {
+  gpu.module @waits_gpu {
+    llvm.func @waits_kernel(%q: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel, attn.dependent} {
+      llvm.return
+    }
+  }
+  func.func @waits(%q: !llvm.ptr, %workspace: !llvm.ptr, %bytes: i64, %stream: !llvm.ptr) -> i32
+      attributes {attn.cuda_entry, attn.sizes = [],
+                  attn.arguments = [{name = "q", output = true, type = tensor<4xf32>}]} {
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0 : i32
+    gpu.launch_func @waits_gpu::@waits_kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+      args(%q : !llvm.ptr)
+    return %zero : i32
+  }
+}

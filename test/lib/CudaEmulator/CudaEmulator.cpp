@@ -21,6 +21,7 @@ namespace {
 /// From cuda.h.
 enum Attribute { Multiprocessors = 16, CapabilityMajor = 75, CapabilityMinor = 76, SharedBytesOptin = 97 };
 enum FunctionAttribute { DynamicSharedBytes = 8 };
+enum LaunchAttribute { ProgrammaticLaunch = 6 };
 enum JitOption { ErrorLog = 5, ErrorLogBytes = 6 };
 
 constexpr uint64_t kDefaultSharedBytes = 48 * 1024;
@@ -297,6 +298,36 @@ int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gri
   return Success;
 }
 
+/// True if the kernel waits for the launch in front of it before its first access of global memory.
+bool waitsFirst(const Module &module, StringRef name) {
+  for (const auto &statement : module.findEntry(name)->statements) {
+    const std::string opcode = statement.opcode();
+    const StringRef text = opcode;
+    if (text.starts_with("griddepcontrol.wait"))
+      return true;
+    const bool isLocal = text.starts_with("ld.param") || text.starts_with("ld.shared") || text.starts_with("st.shared");
+    if (!isLocal && any_of(ArrayRef({"ld.", "st.", "cp.", "atom.", "red."}),
+                           [&](const char *start) { return text.starts_with(start); }))
+      return false;
+  }
+  return false;
+}
+
+/// Launches run one after the other, so a dependent one starts no earlier.
+int launchKernelEx(const attn_cuda_launch_config *config, CUfunction handle, void **parameters, void **extra) {
+  for (unsigned i = 0; i < config->numAttributes; ++i)
+    if (config->attributes[i].id != ProgrammaticLaunch || config->attributes[i].value.number != 1)
+      return InvalidValue;
+  const auto &function = *reinterpret_cast<LoadedFunction *>(handle);
+  if (!waitsFirst(function.module->module, function.name)) {
+    errs() << "emulated driver: '" << function.name << "' starts early and accesses memory before it waits\n";
+    return LaunchFailed;
+  }
+  const unsigned *grid = config->grid, *block = config->block;
+  return launchKernel(handle, grid[0], grid[1], grid[2], block[0], block[1], block[2], config->sharedBytes,
+                      config->stream, parameters, extra);
+}
+
 } // namespace
 
 CudaEmulator &CudaEmulator::get() {
@@ -347,6 +378,7 @@ const attn_cuda_driver &attn::ptx::getEmulatedDriver() {
       memFree,
       memcpyHtoD,
       memcpyDtoH,
+      launchKernelEx,
   };
   return table;
 }

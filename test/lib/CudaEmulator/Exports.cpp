@@ -45,6 +45,10 @@ EXPORT int cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, u
   return getEmulatedDriver().cuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream,
                                             parameters, extra);
 }
+EXPORT int cuLaunchKernelEx(const attn_cuda_launch_config *config, CUfunction function, void **parameters,
+                            void **extra) {
+  return getEmulatedDriver().cuLaunchKernelEx(config, function, parameters, extra);
+}
 EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
   return getEmulatedDriver().cuThreadExchangeStreamCaptureMode(mode);
 }

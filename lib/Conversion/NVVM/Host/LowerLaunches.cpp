@@ -1,7 +1,7 @@
 //===- LowerLaunches.cpp - attn-lower-launches ----------------------------===//
 //
 // Before: entries from attn-plan-workspace and attn-emit-entry, with gpu.launch_func and without structured control
-// flow. After: calls of the runtime's attn_cuda_launch (or attn_cuda_launch_persistent), and a return where one fails.
+// flow. After: calls of the runtime's attn_cuda_launch (or _persistent, _dependent), and a return where one fails.
 // Each kernel is a global with its name and the image of its module. The compiler defines the image once it has
 // translated the gpu.module, which this pass leaves in place.
 //
@@ -25,7 +25,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-static constexpr StringLiteral kLaunch = "attn_cuda_launch", kLaunchPersistent = "attn_cuda_launch_persistent";
+static constexpr StringLiteral kLaunch = "attn_cuda_launch", kLaunchPersistent = "attn_cuda_launch_persistent",
+                               kLaunchDependent = "attn_cuda_launch_dependent";
 
 namespace {
 
@@ -73,8 +74,11 @@ private:
     // The stream is an entry's last argument.
     operands.push_back(function.getBody().front().getArguments().back());
     operands.push_back(parameters);
-    Value code =
-        LLVM::CallOp::create(b, loc, declareLaunch(launch->hasAttr(nvvm::kPersistentAttr)), operands).getResult();
+    FunctionOpInterface lowered = findKernel(launch);
+    StringRef callee = launch->hasAttr(nvvm::kPersistentAttr)              ? kLaunchPersistent
+                       : lowered && lowered->hasAttr(nvvm::kDependentAttr) ? kLaunchDependent
+                                                                           : kLaunch;
+    Value code = LLVM::CallOp::create(b, loc, declareLaunch(callee), operands).getResult();
     returnIfFailed(function, launch, code);
     launch.erase();
     return success();
@@ -90,9 +94,13 @@ private:
     cf::CondBranchOp::create(b, loc, isFine, next, ValueRange(), getExit(function), ValueRange{code});
   }
 
+  FunctionOpInterface findKernel(gpu::LaunchFuncOp launch) {
+    return SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(launch, launch.getKernelAttr());
+  }
+
   /// True for a parameter by value: its operand is a pointer to the value.
   bool isByValue(gpu::LaunchFuncOp launch, unsigned parameter) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(launch, launch.getKernelAttr());
+    FunctionOpInterface kernel = findKernel(launch);
     return kernel && kernel.getArgAttr(parameter, LLVM::LLVMDialect::getByValAttrName());
   }
 
@@ -139,8 +147,7 @@ private:
     return array;
   }
 
-  LLVM::LLVMFuncOp declareLaunch(bool isPersistent) {
-    StringRef name = isPersistent ? kLaunchPersistent : kLaunch;
+  LLVM::LLVMFuncOp declareLaunch(StringRef name) {
     if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
       return existing;
     OpBuilder::InsertionGuard guard(b);

@@ -45,6 +45,7 @@ Value attn::nvvm::getRoot(Value memref) {
 KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel, const GpuInfo &gpu)
     : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {
   wb.hasFloat8 = gpu.hasFloat8();
+  hasDependentLaunches = gpu.hasDependentLaunches();
 }
 
 std::optional<SharedTile> KernelLowering::findTile(Value memref) {
@@ -174,7 +175,23 @@ static void separateFills(gpu::GPUFuncOp kernel) {
   });
 }
 
+/// A kernel that merges states may start while the one in front of it runs. It waits for the end of that one, and for
+/// what it has written, in front of its first access of memory. A kernel that stores states lets the next one start
+/// once all of its own blocks run: no block of the next one takes the place of one of them. An asm, as accesses of
+/// memory may move across upstream's op.
+void KernelLowering::startEarly() {
+  bool merges = kernel.walk([](MergeStatesOp) { return WalkResult::interrupt(); }).wasInterrupted(),
+       stores = kernel.walk([](StoreStateOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (!hasDependentLaunches || merges == stores)
+    return;
+  OpBuilder::InsertionGuard guard(wb.b);
+  wb.b.setInsertionPointToStart(&kernel.getBody().front());
+  wb.assemble(merges ? "griddepcontrol.wait;" : "griddepcontrol.launch_dependents;", "~{memory}", {});
+  isDependent = merges;
+}
+
 LogicalResult KernelLowering::run() {
+  startEarly();
   separateFills(kernel);
   if (failed(placeTiles()))
     return failure();
@@ -219,6 +236,8 @@ void KernelLowering::becomeFunction() {
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
+  if (isDependent)
+    function->setAttr(kDependentAttr, rewriter.getUnitAttr());
   // ptxas ignores setmaxnreg unless it knows the number of blocks per multiprocessor.
   if (!rings.empty()) {
     const RoleRegisters *registers = findRoleRegisters(kernel->getAttrOfType<BlockAttr>(kScheduleAttr));

@@ -22,6 +22,8 @@ constexpr int64_t kMaxTurns = 3;
 /// Attribute of a launch whose blocks loop over the tiles of the grid: only as many blocks start as the device can hold
 /// at once.
 constexpr llvm::StringLiteral kPersistentAttr = "attn.persistent";
+/// Attribute of a lowered kernel that waits for the launch in front of it before it accesses memory.
+constexpr llvm::StringLiteral kDependentAttr = "attn.dependent";
 /// The host function that encodes a tensor map (attn_cuda.h).
 constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
 /// Size and alignment of a tensor map in bytes.

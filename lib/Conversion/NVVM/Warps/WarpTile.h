@@ -302,6 +302,7 @@ public:
   mlir::LogicalResult run();
 
 private:
+  void startEarly();
   mlir::LogicalResult placeTiles();
   void becomeFunction();
   /// Lowers the roles of a kernel with a producer to branches (Producer.cpp). Returns the consumers' loop over tiles;
@@ -378,6 +379,8 @@ private:
   WarpBuilder wb;
   BlockLayout layout;
   mlir::Type queryType; ///< of elements
+  bool hasDependentLaunches = false, isDependent = false;
+  bool isProducerWarp = false; ///< a warp has the producer's role, for statistics, not a thread
   llvm::DenseMap<mlir::Value, SharedTile> tiles;
   llvm::DenseMap<mlir::Value, LoweredTile> lowered; ///< by tile in registers
   llvm::SmallVector<mlir::Operation *> loweredOps;
