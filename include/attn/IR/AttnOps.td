@@ -19,6 +19,7 @@ include "attn/IR/AttnLinearOps.td"
 include "attn/IR/AttnStepOps.td"
 include "attn/IR/AttnBlockOps.td"
 include "attn/IR/AttnTileOps.td"
+include "attn/IR/AttnRegionOps.td"
 
 //===----------------------------------------------------------------------===//
 // The textbook chain

@@ -65,6 +65,8 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Type type;
+  /// Of scale * s and of s + bias: a target may make one multiply-add of both.
+  mlir::arith::FastMathFlags flags = mlir::arith::FastMathFlags::none;
 };
 
 /// scale * s, then score_mod, bias, mask and mask_mod.
