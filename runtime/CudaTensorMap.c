@@ -8,8 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* From cuda.h: no interleaving, a swizzle of 128 bytes, L2 promotion of 256 bytes, and zeros out of bounds. */
-enum { INTERLEAVE_NONE = 0, SWIZZLE_128 = 3, PROMOTION_256 = 3, FILL_ZERO = 0 };
+/* From cuda.h: no interleaving, swizzles, L2 promotion of 256 bytes, and zeros out of bounds. */
+enum { INTERLEAVE_NONE = 0, SWIZZLE_32 = 1, SWIZZLE_64 = 2, SWIZZLE_128 = 3, PROMOTION_256 = 3, FILL_ZERO = 0 };
+enum { TYPE_BYTE = 0 };
 #define MAX_RANK 5
 
 int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t rank, const int64_t *sizes,
@@ -34,8 +35,11 @@ int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t ran
     lengths[i] = (uint32_t)box[rank - 1 - i];
     steps[i] = 1;
   }
+  /* The rows of a box are one span of the swizzle. */
+  int64_t rowBytes = box[rank - 1] * (type == TYPE_BYTE ? 1 : 2);
+  int swizzle = rowBytes <= 32 ? SWIZZLE_32 : rowBytes <= 64 ? SWIZZLE_64 : SWIZZLE_128;
   int result = driver->cuTensorMapEncodeTiled(map, type, (unsigned)rank, address, extents, pitches, lengths, steps,
-                                              INTERLEAVE_NONE, SWIZZLE_128, PROMOTION_256, FILL_ZERO);
+                                              INTERLEAVE_NONE, swizzle, PROMOTION_256, FILL_ZERO);
   return result == 0 ? 0
                      : attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, driver, result,
                                                "the driver refuses the map of a tensor");

@@ -5,7 +5,7 @@ blocks of a multiprocessor.
   scripts/ptxas-table.py                       writes benchmarks/problems/gpu_ptxas.txt
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
   scripts/ptxas-table.py --counts              executed instructions of the main loops for each HMMA, of machine code
-  scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys
+  scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys; --line=LINE: of other problems
   scripts/ptxas-table.py --in-flight           bytes of K and V that decode kernels have on their way
 
 --check fails where a kernel spills, has a stack frame or a note of wgmma (C7508, C7510 to C7519), where it takes more
@@ -236,7 +236,7 @@ def read_loops(attnc: Path, ptxas: str, nvdisasm: str, line: str, target: str) -
         return sass.find_loops(sass.read_functions(nvdisasm, cubin)[launches[0]["kernel"]])
 
 
-def print_counts(attnc: Path, ptxas: str, nvdisasm: str, target: str) -> None:
+def print_counts(attnc: Path, ptxas: str, nvdisasm: str, target: str, lines: dict[str, str]) -> None:
     """Executed instructions of the main loops by class, as a table of Markdown: for each HMMA, or wgmma tile."""
     is_whole = target == "sm_90a"
     heads = [f"{target}, bf16", "HGMMA" if is_whole else "HMMA", *list(sass.CLASSES)[1:], "all", "with rescale"]
@@ -246,7 +246,7 @@ def print_counts(attnc: Path, ptxas: str, nvdisasm: str, target: str) -> None:
         cells = ["" if number is None else f"{number:.2f}".removesuffix(".00") for number in numbers]
         print("| " + " | ".join([title, str(products), *cells]) + " |")
 
-    for shape, line in COUNTED.items():
+    for shape, line in lines.items():
         for loop, title in zip(read_loops(attnc, ptxas, nvdisasm, line, target), ("", ", with mask"), strict=False):
             numbers = [loop.executed[kind] for kind in list(sass.CLASSES)[1:]]
             numbers += [loop.executed.total(), loop.rescaled.total()]
@@ -304,6 +304,7 @@ def main() -> int:
     parser.add_argument("--counts", action="store_true")
     parser.add_argument("--in-flight", action="store_true")
     parser.add_argument("--target", action="append", choices=TARGETS)
+    parser.add_argument("--line", action="append", default=[], help="count this problem line")
     parser.add_argument("--attnc", type=Path, default=ROOT / "build" / "release" / "bin" / "attnc")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -319,7 +320,8 @@ def main() -> int:
         if not nvdisasm:
             print(sass.NO_NVDISASM)
             return MISSING
-        print_counts(options.attnc, ptxas, nvdisasm, (options.target or ["sm_80"])[0])
+        lines = {line: line for line in options.line} or COUNTED
+        print_counts(options.attnc, ptxas, nvdisasm, (options.target or ["sm_80"])[0], lines)
         return 0
     texts = [text for file in LINES for text in file.read_text().splitlines()]
     lines = [line for text in texts if (line := text.partition("#")[0].strip())]

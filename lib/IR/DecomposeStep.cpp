@@ -65,7 +65,9 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
     map.getScoreMod().takeBody(step.getScoreMod());
     scores = domain.getResult(map, 0, mapped);
   }
-  FloatAttr inExponent = isScaled ? (step.getScaleAttr() ? step.getScaleAttr() : b.getF64FloatAttr(1)) : FloatAttr();
+  // Beside a bias the factor is 1, and log2 e alone stands in the exponent.
+  FloatAttr one = b.getF64FloatAttr(1), ofScores = step.getScaleAttr() ? step.getScaleAttr() : one;
+  FloatAttr inExponent = isScaled ? ofScores : step.getBias() && step.getScoreMod().empty() ? one : FloatAttr();
 
   // n = max(m, max_j s_j)
   Value newMax = domain.createTile({Query});

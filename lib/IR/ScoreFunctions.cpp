@@ -53,9 +53,9 @@ Value attn::evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, V
 Value attn::scaleScore(ScorePosition &at, const ScoreFunctions &functions, Value score) {
   // s * scale
   if (functions.scaleValue)
-    score = arith::MulFOp::create(at.b, at.loc, score, at.broadcast(functions.scaleValue));
+    score = arith::MulFOp::create(at.b, at.loc, score, at.broadcast(functions.scaleValue), at.flags);
   else if (functions.scale && *functions.scale != 1)
-    score = arith::MulFOp::create(at.b, at.loc, score, at.getConstant(*functions.scale));
+    score = arith::MulFOp::create(at.b, at.loc, score, at.getConstant(*functions.scale), at.flags);
   return modify(at, functions.scoreMod, score);
 }
 
@@ -69,7 +69,7 @@ Value attn::maskScore(ScorePosition &at, const ScoreFunctions &functions, Value 
   if (functions.bias.value) {
     Value bias = at.load(functions.bias);
     Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, bias, removed);
-    score = arith::SelectOp::create(b, loc, isRemoved, removed, arith::AddFOp::create(b, loc, score, bias));
+    score = arith::SelectOp::create(b, loc, isRemoved, removed, arith::AddFOp::create(b, loc, score, bias, at.flags));
   }
   // keep ? s : -inf
   if (functions.mask.value) {

@@ -54,6 +54,14 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
   return layout;
 }
 
+void BlockLayout::addOperand(int64_t rows, int64_t keyTile, int64_t elementBytes) {
+  SharedTileLayout tile(rows, keyTile, elementBytes, keyTile * elementBytes > kPanelChunks * kChunkBytes);
+  int64_t bytesOfStages = stages * tile.getBytes();
+  operands.push_back({tile, barrierOffset});
+  barrierOffset += bytesOfStages;
+  bytes += bytesOfStages + stages * kBarriersOfStage * kBarrierBytes;
+}
+
 BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,
                                      llvm::ArrayRef<int64_t> columnWidths, int64_t elementBytes, bool hasPanels,
                                      int64_t stages, bool isFused) {

@@ -163,6 +163,32 @@ OVERLAP_FAULTS = {
 }
 
 
+def read_early(text: str) -> str:
+    """The bias of the first step is read in front of the wait for it."""
+    reads = text.index("ldmatrix")
+    wait = text.rindex("mbarrier.try_wait", 0, reads)
+    start, end = text.rindex("\n", 0, wait) + 1, text.index("\n", wait) + 1
+    return text[:start] + text[end:]
+
+
+def read_late(text: str) -> str:
+    """A part of the bias of the first step is read once more, behind its arrival."""
+    read = text.index("ldmatrix")
+    line = text[text.rindex("\n", 0, read) + 1 : text.index("\n", read) + 1]
+    end = text.index("\n", text.index("@p mbarrier.arrive", read)) + 1
+    return text[:end] + line + text[end:]
+
+
+# The same of a kernel whose producer copies a bias.
+OPERAND_FAULTS = {
+    "a bias is read before it is there": (read_early, "race|uninitialised-read"),
+    "a bias is read once it is free": (read_late, "race"),
+    "lanes do not wait for each other": (drop(r"bar\.warp\.sync", 0), "race"),
+    "two rows exchanged": (replace(r"(ldmatrix\S*\s+\{)(%r\d+), (%r\d+)", r"\1\3, \2"), "FAILED"),
+    "another row": (plant("box coordinate", which=3), "FAILED|invalid"),
+}
+
+
 # The same of a kernel whose last tiles have rows behind a length.
 LENGTH_FAULTS = {
     "rows of V behind a length stay": (drop(r"st\.shared\.v4\.b32.*\{0, 0, 0, 0\}", 0), "FAILED"),
@@ -207,6 +233,11 @@ def test_a_planted_fault_of_a_producer_is_seen(name, tmp_path):
 @pytest.mark.parametrize("name", OVERLAP_FAULTS)
 def test_a_planted_fault_of_products_that_overlap_is_seen(name, tmp_path):
     expect_seen(tmp_path, "b1 hq1 sq128 sk512 d128 bf16", *OVERLAP_FAULTS[name])
+
+
+@pytest.mark.parametrize("name", OPERAND_FAULTS)
+def test_a_planted_fault_of_a_bias_in_stages_is_seen(name, tmp_path):
+    expect_seen(tmp_path, "b1 hq1 sq64 sk512 d64 bf16 bias=1,1,64,512", *OPERAND_FAULTS[name])
 
 
 KEYS = [1, 64, 128, 129, 256, 257, 384]

@@ -13,7 +13,7 @@ using namespace attn::ptx;
 
 namespace {
 
-constexpr int kBFloat16 = 9, kSwizzle128 = 3, kPromotion256 = 3;
+constexpr int kByte = 0, kBFloat16 = 9, kSwizzle128 = 3, kPromotion256 = 3;
 
 struct Request {
   alignas(64) uint8_t bytes[kTensorMapBytes] = {};
@@ -67,6 +67,13 @@ TEST(CudaTensorMap, TheLauncherEncodes) {
     EXPECT_EQ(map->strides[i], expected[i][1]);
     EXPECT_EQ(map->box[i], expected[i][2]);
   }
+  // The swizzle is as wide as the rows of a box: of bytes, as a boolean mask has them, too.
+  const int64_t masks[] = {1, 16, 64}, half[] = {1, 16, 16};
+  ASSERT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1000), kByte, 3, sizes, strides, masks), 0);
+  EXPECT_EQ(decodeTensorMap(bytes)->swizzle, TensorSwizzle::Bytes64);
+  EXPECT_EQ(decodeTensorMap(bytes)->elementBytes, 1);
+  ASSERT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1000), kBFloat16, 3, sizes, strides, half), 0);
+  EXPECT_EQ(decodeTensorMap(bytes)->swizzle, TensorSwizzle::Bytes32);
   // What has no rows is never copied.
   const int64_t none[] = {2, 0, 96};
   EXPECT_EQ(attn_cuda_encode_map(bytes, nullptr, kBFloat16, 3, none, strides, box), 0);

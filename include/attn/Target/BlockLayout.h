@@ -59,6 +59,7 @@ struct BlockLayout {
   SharedTileLayout query, key, value, output;
   int64_t keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
   int64_t stages = 1;                          ///< of K, and of V, or of each column tile
+  llvm::SmallVector<PlacedTile> operands;      ///< biases and masks of scores, with a producer
   llvm::SmallVector<PlacedTile> columns, rows; ///< for gradients
   int64_t statisticsOffset = 0;                ///< for gradients with a producer
   PlacedTile exchange = {};                    ///< for gradients in one kernel: dS, columns by rows, two buffers
@@ -73,6 +74,8 @@ struct BlockLayout {
   /// `keyBytes`.
   static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, int64_t keyBytes,
                          bool hasPanels, int64_t stages = 1);
+  /// Adds stages of a bias or mask, in panels where a row is longer than one.
+  void addOperand(int64_t rows, int64_t keyTile, int64_t elementBytes);
   /// Bytes of an element of K and V in shared memory, where they have `keyBytes` in memory. Bytes beside 16-bit mma
   /// stay bytes if a single warp multiplies them, which widens each of them once; others are converted on the way.
   static int64_t getKeyBytes(int64_t d, int64_t dv, int64_t elementBytes, int64_t keyBytes, bool hasPanels,

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OverlapGradients.h"
+#include "PipelineCopies.h"
 #include "Warps/Producer.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/ScoreFunctions.h"
@@ -37,9 +38,9 @@ using namespace attn::nvvm;
 static constexpr int64_t kMaxHeadSizeOfTurns = 128;
 /// Fewest iterations of a rotated loop.
 static constexpr int64_t kMinRounds = 3;
-/// Registers of a thread besides acc, scores and weights; and the additional ones of a bias, a mask in memory or user
-/// code for each score or weight. With fewer, ptxas spills.
-static constexpr int64_t kOtherRegisters = 32, kOperandRegisters = 88, kWeightModRegisters = 128;
+/// Registers of a thread besides acc, scores and weights; and the additional ones of a bias or mask in shared memory,
+/// of one in global memory, or user code for each score, and of user code for each weight. With fewer, ptxas spills.
+static constexpr int64_t kOtherRegisters = 32, kStagedRegisters = 40, kOperandRegisters = 88, kWeightModRegisters = 128;
 
 namespace {
 /// A loop with one step, and its ops that move to the next iteration.
@@ -269,6 +270,14 @@ private:
     return groups > 1 && groups <= kMaxTurns && getStaticSize(step.scores, DimKind::HeadSize) <= kMaxHeadSizeOfTurns;
   }
 
+  static int64_t getScoreRegisters(MapScoresOp op) {
+    SmallVector<Value> operands =
+        llvm::filter_to_vector(ArrayRef<Value>{op.getBias(), op.getMask()}, [](Value x) { return bool(x); });
+    if (!isFinite(op.getScoreMod()) || !llvm::all_of(operands, isInSharedMemory))
+      return kOperandRegisters;
+    return operands.empty() ? 0 : kStagedRegisters;
+  }
+
   /// True where acc, the scores of an iteration and the 16-bit weights of the previous one fit in registers.
   static bool isHeld(gpu::GPUFuncOp kernel, StepLoop step) {
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
@@ -276,8 +285,8 @@ private:
     int64_t numbers = getStaticSize(step.values, DimKind::ValueSize) + keys + keys / 2;
     int64_t others = kOtherRegisters;
     for (Operation &op : *step.loop.getBody()) {
-      if (auto map = dyn_cast<MapScoresOp>(op); map && (map.getBias() || map.getMask() || !isFinite(map.getScoreMod())))
-        others = std::max(others, kOtherRegisters + kOperandRegisters);
+      if (auto map = dyn_cast<MapScoresOp>(op))
+        others = std::max(others, kOtherRegisters + getScoreRegisters(map));
       if (auto weights = dyn_cast<WeightsOp>(op); weights && !weights.getWeightMod().empty())
         others = std::max(others, kOtherRegisters + kWeightModRegisters);
     }

@@ -13,14 +13,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "ScoreOperands.h"
 #include "Statistics.h"
-#include "TensorMaps.h"
 #include "Warps/KernelTiles.h"
 #include "attn/Conversion/Passes.h"
-#include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Transforms.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Pass/Pass.h"
 
@@ -33,37 +31,10 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Most dimensions of a tensor map.
-static constexpr int64_t kMaxRank = 5;
-
-/// The source of `view`: a slice with strides of 1, or the same shape; null where it is neither.
-static Value getSource(Value view) {
-  if (auto slice = view.getDefiningOp<memref::SubViewOp>())
-    return llvm::all_of(slice.getMixedStrides(), [](auto x) { return isConstantIntValue(x, 1); }) ? slice.getSource()
-                                                                                                  : Value();
-  auto same = view.getDefiningOp<memref::CastOp>();
-  return same ? same.getSource() : Value();
-}
-
 bool attn::nvvm::readsMemory(Value view) {
   FailureOr<SetVector<Operation *>> computation = getComputation(view);
   auto isLoad = [](Operation *op) { return isa<memref::LoadOp, LLVM::LoadOp>(op); };
   return failed(computation) || llvm::any_of(*computation, isLoad);
-}
-
-/// True where the host can compute `view` from the kernel's operands.
-static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
-  Block *entry = &kernel.getBody().front();
-  FailureOr<SetVector<Operation *>> computation = getComputation(view);
-  return succeeded(computation) && llvm::all_of(*computation, [&](Operation *op) {
-           bool isOfHost = isOfDialect<memref::MemRefDialect, arith::ArithDialect, affine::AffineDialect,
-                                       LLVM::LLVMDialect, BuiltinDialect>(op);
-           return isOfHost && isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
-                  llvm::all_of(op->getOperands(), [&](Value operand) {
-                    auto argument = dyn_cast<BlockArgument>(operand);
-                    return !argument || argument.getOwner() == entry;
-                  });
-         });
 }
 
 /// The copy that this token, possibly loop-carried, comes from.
@@ -84,20 +55,11 @@ static CopyOp findCopy(Value token) {
 }
 
 namespace {
-/// A copy of K or V.
-struct Source {
-  CopyOp copy;
-  SmallVector<Value> views; ///< nested slices, the innermost one last
-  Value tensor;             ///< one of them, or their source: the map describes it
-  SmallVector<int64_t> box;
-  friend bool operator==(const Source &x, const Source &y) { return x.tensor == y.tensor && x.box == y.box; }
-};
-
 class Specialization {
 public:
   Specialization(gpu::GPUFuncOp kernel, ArrayRef<gpu::LaunchFuncOp> launches)
-      : kernel(kernel), launches(launches), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)),
-        b(kernel.getContext()), pointerType(LLVM::LLVMPointerType::get(b.getContext())) {}
+      : kernel(kernel), launches(launches), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)), boxes(kernel),
+        b(kernel.getContext()) {}
 
   /// Why the kernel cannot have a producer; empty where it can.
   StringRef findObstacle(int64_t largestBytes) {
@@ -109,9 +71,9 @@ public:
       if (isa<StoreStateOp>(op))
         obstacle = "the state goes to memory";
       if (auto copy = dyn_cast<CopyOp>(op); copy && tiles.contains(getRoot(copy.getOutput())))
-        addSource(copy);
+        boxes.add(copy);
     });
-    if (sources.empty())
+    if (boxes.get().empty())
       return "there is no key to copy";
     if (!obstacle.empty())
       return obstacle;
@@ -119,28 +81,12 @@ public:
       return "the stages do not fit the shared memory";
     if (!isCopiedOnce(tiles))
       return "a tile is copied once and multiplied several times";
-    for (Source &source : sources)
-      if (obstacle = findTensor(source); !obstacle.empty())
-        return obstacle;
-    return {};
+    return boxes.findObstacle();
   }
 
-  void run() {
-    SmallVector<Source> maps;
-    unsigned numParameters = kernel.getNumArguments();
-    Type mapType = LLVM::LLVMArrayType::get(b.getI8Type(), kMapBytes);
-    DictionaryAttr byValue = b.getDictionaryAttr(
-        {b.getNamedAttr(LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(mapType)),
-         b.getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(kMapAlignment))});
-    for (Source &source : sources) {
-      auto *found = llvm::find(maps, source);
-      unsigned number = numParameters + (found - maps.begin());
-      if (found == maps.end()) {
-        maps.push_back(source);
-        (void)kernel.insertArgument(number, pointerType, byValue, kernel.getLoc());
-      }
-      addBox(source, kernel.getArgument(number));
-    }
+  void run(int64_t largestBytes) {
+    stageScoreOperands(kernel, schedule, largestBytes, boxes);
+    boxes.place();
     // Stages say when a tile may be read or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
     createWaits();
@@ -148,12 +94,11 @@ public:
     createReleases();
     int32_t threads = schedule.getThreads() + kProducerThreads;
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+    if (!KernelTiles(kernel).operands.empty())
+      setSharedBytes();
     for (gpu::LaunchFuncOp launch : launches) {
+      boxes.encode(launch);
       b.setInsertionPoint(launch);
-      SmallVector<Value> operands;
-      for (const Source &map : maps)
-        operands.push_back(TensorMapEncoder(b, kernel, launch).encode(map.tensor, map.box));
-      launch.getKernelOperandsMutable().append(operands);
       launch.getBlockSizeXMutable().assign(arith::ConstantIndexOp::create(b, launch.getLoc(), threads));
     }
   }
@@ -162,6 +107,11 @@ public:
   void runWithout() {
     schedule = schedule.withoutProducer(/*stages=*/1);
     kernel->setAttr(kScheduleAttr, schedule);
+    setSharedBytes();
+  }
+
+private:
+  void setSharedBytes() {
     int64_t bytes = KernelTiles(kernel).getLayout(schedule).bytes;
     for (gpu::LaunchFuncOp launch : launches) {
       b.setInsertionPoint(launch);
@@ -169,126 +119,34 @@ public:
     }
   }
 
-private:
-  void addSource(CopyOp copy) {
-    Source source{copy, {}, {}, {}};
-    for (Value view = copy.getInput(); view; view = getSource(view))
-      source.views.insert(source.views.begin(), view);
-    sources.push_back(source);
-  }
-
   /// True where each wait is for one copy of a tile, and the tile's readers follow the wait in its block. Copies ahead
   /// of the products always are so. Where each step copies its own tiles, after a barrier, this is checked.
   bool isCopiedOnce(const SetVector<Value> &columns) {
     bool hasBarriers = kernel.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    auto findWait = [](Source &source) {
-      Value token = source.copy.getToken();
+    auto findWait = [](const BoxCopy &source) {
+      CopyOp copy = source.copy;
+      Value token = copy.getToken();
       auto wait = token.hasOneUse() ? dyn_cast<WaitOp>(*token.user_begin()) : WaitOp();
-      return wait && wait->getBlock() == source.copy->getBlock() ? wait : WaitOp();
+      return wait && wait->getBlock() == copy->getBlock() ? wait : WaitOp();
     };
     auto readsAwaited = [&](ProductOp product) {
-      bool isAwaited = llvm::any_of(sources, [&](Source &source) {
+      bool isAwaited = llvm::any_of(boxes.get(), [&](const BoxCopy &source) {
         WaitOp wait = findWait(source);
-        return wait && getRoot(source.copy.getOutput()) == getRoot(product.getRhs()) &&
+        CopyOp copy = source.copy;
+        return wait && getRoot(copy.getOutput()) == getRoot(product.getRhs()) &&
                wait->getBlock() == product->getBlock() && wait->isBeforeInBlock(product);
       });
       return isAwaited || !columns.contains(getRoot(product.getRhs())) ? WalkResult::advance()
                                                                        : WalkResult::interrupt();
     };
-    return !hasBarriers || (llvm::all_of(sources, findWait) && !kernel.walk(readsAwaited).wasInterrupted());
-  }
-
-  /// The tensor is the last view that all copies from it share and that the host can compute. So rows beyond a caller's
-  /// slice become 0, like those beyond a tensor.
-  StringRef findTensor(Source &source) {
-    size_t shared = 0;
-    auto isShared = [&](const Source &other) {
-      return other.views.front() != source.views.front() ||
-             (other.views.size() > shared && other.views[shared] == source.views[shared]);
-    };
-    while (shared < source.views.size() && llvm::all_of(sources, isShared) &&
-           isKnownToHost(source.views[shared], kernel))
-      ++shared;
-    BlockArgument pointer = shared == 0 ? BlockArgument() : findPointer(source.views[shared - 1]);
-    if (!pointer || pointer.getOwner() != &kernel.getBody().front())
-      return "rows do not come from slices of a tensor of the call";
-    source.tensor = source.views[shared - 1];
-    auto type = cast<MemRefType>(source.tensor.getType());
-    auto tile = cast<MemRefType>(source.copy.getOutput().getType());
-    if (type.getElementType() != tile.getElementType())
-      return "rows are converted";
-    AffineMap map = attn::getMaps(source.copy)[0];
-    AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, b.getContext());
-    SmallVector<unsigned> dims = followSlices(source, [](unsigned, OpFoldResult) {});
-    ViewDivisors divisors = getViewDivisors(source.tensor);
-    int64_t multiple = kChunkBytes / kElementBytes;
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    bool hasRows = succeeded(type.getStridesAndOffset(strides, offset)) && type.getRank() <= kMaxRank &&
-                   map.getResults().back() == column && dims.back() == type.getRank() - 1 && strides.back() == 1 &&
-                   divisors.offset % multiple == 0 &&
-                   llvm::all_of(ArrayRef(divisors.strides).drop_back(),
-                                [&](int64_t stride) { return stride > 0 && stride % multiple == 0; });
-    if (!hasRows)
-      return "rows do not lie as one of five dimensions, at multiples of 16 bytes";
-    source.box.assign(type.getRank(), 1);
-    source.box[getRowDim(source, dims)] = tile.getShape()[tile.getRank() - 2];
-    source.box.back() = kPanelChunks * kChunkBytes / kElementBytes;
-    return {};
-  }
-
-  /// The tensor's dimension of rows.
-  unsigned getRowDim(const Source &source, ArrayRef<unsigned> dims) {
-    AffineMap map = attn::getMaps(source.copy)[0];
-    AffineExpr row = getAffineDimExpr(map.getNumDims() - 2, b.getContext());
-    return dims[llvm::find(map.getResults(), row) - map.getResults().begin()];
-  }
-
-  OpFoldResult add(Location loc, OpFoldResult x, OpFoldResult y) {
-    if (isConstantIntValue(x, 0))
-      return y;
-    if (isConstantIntValue(y, 0))
-      return x;
-    return b.createOrFold<arith::AddIOp>(loc, getValueOrCreateConstantIndexOp(b, loc, x),
-                                         getValueOrCreateConstantIndexOp(b, loc, y));
-  }
-
-  /// Maps the dimensions of the view to those of the tensor. `addOffset` is called for each offset of a slice in
-  /// between.
-  SmallVector<unsigned> followSlices(const Source &source, function_ref<void(unsigned, OpFoldResult)> addOffset) {
-    auto dims = llvm::to_vector(llvm::seq<unsigned>(0, cast<MemRefType>(source.tensor.getType()).getRank()));
-    ArrayRef<Value> views = source.views;
-    for (Value view : views.drop_front(llvm::find(views, source.tensor) - views.begin() + 1)) {
-      auto slice = view.getDefiningOp<memref::SubViewOp>();
-      if (!slice)
-        continue;
-      llvm::SmallBitVector isDropped = slice.getDroppedDims();
-      SmallVector<unsigned> kept;
-      for (auto [i, offset] : llvm::enumerate(slice.getMixedOffsets())) {
-        addOffset(dims[i], offset);
-        if (!isDropped[i])
-          kept.push_back(dims[i]);
-      }
-      dims = kept;
-    }
-    return dims;
-  }
-
-  void addBox(const Source &source, Value map) {
-    CopyOp copy = source.copy;
-    b.setInsertionPoint(copy);
-    SmallVector<OpFoldResult> begin(source.box.size(), b.getIndexAttr(0));
-    auto addOffset = [&](unsigned dim, OpFoldResult offset) { begin[dim] = add(copy.getLoc(), begin[dim], offset); };
-    SmallVector<unsigned> dims = followSlices(source, addOffset);
-    if (copy.getFirst())
-      addOffset(getRowDim(source, dims), copy.getFirst());
-    copy.getTensorMapMutable().assign(map);
-    copy.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, copy.getLoc(), begin));
+    return !hasBarriers || (llvm::all_of(boxes.get(), findWait) && !kernel.walk(readsAwaited).wasInterrupted());
   }
 
   /// Each warp waits for stages of K and V. Consumers that copy Q wait for it together.
   void createWaits() {
     kernel.walk([](WaitOp wait) {
+      if (!wait.getStages().empty())
+        return;
       SmallVector<Value> tokens, stages;
       for (Value token : wait.getTokens())
         if (CopyOp copy = findCopy(token); copy && copy.getTensorMap()) {
@@ -333,8 +191,10 @@ private:
       if (auto next = dyn_cast<WaitOp>(op); next && llvm::is_contained(next.getStages(), tile))
         break;
       auto product = dyn_cast<ProductOp>(op);
-      bool readsStatistics = isa<ScoreGradientsOp, ClearRowsOp>(op) && llvm::is_contained(op->getOperands(), tile);
-      if ((product && getRoot(product.getRhs()) == tile) || readsStatistics)
+      auto isTile = [&](Value operand) { return isa<MemRefType>(operand.getType()) && getRoot(operand) == tile; };
+      bool readsNumbers =
+          isa<ScoreGradientsOp, ClearRowsOp, MapScoresOp>(op) && llvm::any_of(op->getOperands(), isTile);
+      if ((product && isTile(product.getRhs())) || readsNumbers)
         readers.push_back(op);
     }
     return readers;
@@ -360,9 +220,8 @@ private:
   gpu::GPUFuncOp kernel;
   ArrayRef<gpu::LaunchFuncOp> launches;
   BlockAttr schedule;
+  CopyBoxes boxes; ///< of K and V, and of operands of scores
   OpBuilder b;
-  LLVM::LLVMPointerType pointerType;
-  SmallVector<Source> sources;
   Value statistics; ///< tile with lse and delta of the gradients' queries
 };
 } // namespace
@@ -390,7 +249,7 @@ struct SpecializeWarpsPass : public attn::impl::SpecializeWarpsPassBase<Speciali
       Specialization specialization(kernel, calls);
       StringRef obstacle = specialization.findObstacle(info->gpu->sharedBytesPerBlock);
       if (obstacle.empty()) {
-        specialization.run();
+        specialization.run(info->gpu->sharedBytesPerBlock);
         continue;
       }
       emitRemark(calls.front(), RemarkOutcome::Missed, "no-producer") << obstacle;

@@ -132,6 +132,10 @@ static void splitRoles(gpu::GPUFuncOp kernel) {
     return op.walk(isOfTile).wasInterrupted();
   });
   SetVector<Value> tiles = findColumnTiles(kernel);
+  kernel.walk([&](CopyOp copy) {
+    if (copy.getTensorMap())
+      tiles.insert(getRoot(copy.getOutput()));
+  });
   kernel.walk([&](CopyStatisticsOp copy) {
     if (copy.getByProducer())
       tiles.insert(copy.getTile());

@@ -15,7 +15,11 @@ using namespace attn;
 using namespace attn::nvvm;
 
 /// CUtensorMapDataType of cuda.h.
-static constexpr int32_t kTypeF16 = 6, kTypeBF16 = 9;
+static constexpr int32_t kTypeByte = 0, kTypeF16 = 6, kTypeBF16 = 9;
+
+static int32_t getMapType(Type elementType) {
+  return elementType.isInteger(1) ? kTypeByte : elementType.isBF16() ? kTypeBF16 : kTypeF16;
+}
 
 FailureOr<SetVector<Operation *>> attn::nvvm::getComputation(Value value) {
   SetVector<Operation *> slice;
@@ -65,10 +69,10 @@ Value TensorMapEncoder::toI64(OpFoldResult number) {
   return arith::IndexCastOp::create(b, loc, b.getI64Type(), cast<Value>(number));
 }
 
-OpFoldResult TensorMapEncoder::toBytes(OpFoldResult elements) {
+OpFoldResult TensorMapEncoder::toBytes(OpFoldResult elements, int64_t elementBytes) {
   if (std::optional<int64_t> value = getConstantIntValue(elements))
-    return b.getIndexAttr(*value * kElementBytes);
-  Value bytes = arith::ConstantIndexOp::create(b, loc, kElementBytes);
+    return b.getIndexAttr(*value * elementBytes);
+  Value bytes = arith::ConstantIndexOp::create(b, loc, elementBytes);
   return arith::MulIOp::create(b, loc, cast<Value>(elements), bytes).getResult();
 }
 
@@ -88,17 +92,18 @@ memref::ExtractStridedMetadataOp TensorMapEncoder::cloneToHost(Value tensor) {
 /// The map, on the host's stack. attn-lower-launches inserts the return on failure.
 Value TensorMapEncoder::encode(Value tensor, ArrayRef<int64_t> box) {
   memref::ExtractStridedMetadataOp facts = cloneToHost(tensor);
+  Type elementType = getElementTypeOrSelf(tensor.getType());
+  int64_t elementBytes = getElementBytes(elementType);
   SmallVector<OpFoldResult> strides;
   for (OpFoldResult stride : ArrayRef(facts.getConstifiedMixedStrides()).drop_back())
-    strides.push_back(toBytes(stride));
+    strides.push_back(toBytes(stride, elementBytes));
   SmallVector<OpFoldResult> lengths = getAsIndexOpFoldResult(b.getContext(), box);
   Value map = allocate(LLVM::LLVMArrayType::get(b.getI8Type(), kMapBytes), kMapAlignment);
   Value address = launch.getKernelOperand(findPointer(tensor).getArgNumber());
-  OpFoldResult offset = toBytes(facts.getConstifiedMixedOffset());
+  OpFoldResult offset = toBytes(facts.getConstifiedMixedOffset(), elementBytes);
   if (!isConstantIntValue(offset, 0))
     address = LLVM::GEPOp::create(b, loc, pointerType, b.getI8Type(), address, ArrayRef<LLVM::GEPArg>{toI64(offset)});
-  bool isBF16 = cast<MemRefType>(tensor.getType()).getElementType().isBF16();
-  Value type = LLVM::ConstantOp::create(b, loc, b.getI32Type(), isBF16 ? kTypeBF16 : kTypeF16);
+  Value type = LLVM::ConstantOp::create(b, loc, b.getI32Type(), getMapType(elementType));
   Value rank = LLVM::ConstantOp::create(b, loc, b.getI64Type(), box.size());
   LLVM::CallOp::create(b, loc, declareEncode(),
                        ValueRange{map, address, type, rank, createArray(facts.getConstifiedMixedSizes()),

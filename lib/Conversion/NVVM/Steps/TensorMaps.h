@@ -12,9 +12,6 @@
 
 namespace attn::nvvm {
 
-/// Bytes of an element in a tensor map.
-constexpr int64_t kElementBytes = 2;
-
 /// The ops that compute `value`, in order; failure if they contain control flow.
 mlir::FailureOr<llvm::SetVector<mlir::Operation *>> getComputation(mlir::Value value);
 /// The kernel's pointer parameter of a memref descriptor; null where there is none.
@@ -35,7 +32,7 @@ private:
   mlir::Value createArray(llvm::ArrayRef<mlir::OpFoldResult> values);
   mlir::Value allocate(mlir::Type type, unsigned alignment);
   mlir::Value toI64(mlir::OpFoldResult number);
-  mlir::OpFoldResult toBytes(mlir::OpFoldResult elements);
+  mlir::OpFoldResult toBytes(mlir::OpFoldResult elements, int64_t elementBytes);
   mlir::memref::ExtractStridedMetadataOp cloneToHost(mlir::Value tensor);
   mlir::LLVM::LLVMFuncOp declareEncode();
 

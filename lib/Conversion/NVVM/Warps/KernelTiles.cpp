@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-static int64_t getElementBytes(Value memref) {
-  return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
+int64_t attn::nvvm::getElementBytes(Type type) {
+  return std::max<int64_t>(1, getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
 }
 
 KernelTiles::KernelTiles(gpu::GPUFuncOp kernel) {
@@ -20,6 +20,7 @@ KernelTiles::KernelTiles(gpu::GPUFuncOp kernel) {
     findGradientTiles(kernel);
   else
     findTiles(kernel);
+  findOperands(kernel);
 }
 
 SetVector<Value> attn::nvvm::findColumnTiles(gpu::GPUFuncOp kernel) {
@@ -41,15 +42,23 @@ void KernelTiles::findTiles(gpu::GPUFuncOp kernel) {
     if (columns > 0 && columns != found)
       misfit = op;
     columns = found;
-    keyBytes = getElementBytes(op.getRhs());
+    keyBytes = getElementBytes(op.getRhs().getType());
     if (isScores) {
       queryType = getElementTypeOrSelf(op.getLhs().getType());
-      elementBytes = getElementBytes(op.getLhs());
+      elementBytes = getElementBytes(op.getLhs().getType());
     }
     if (Value root = getRoot(op.getRhs()); isBuffer(root.getDefiningOp()))
       (isScores ? keys : values).insert(root);
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
       queries.insert(root);
+  });
+}
+
+void KernelTiles::findOperands(gpu::GPUFuncOp kernel) {
+  kernel.walk([&](MapScoresOp op) {
+    for (Value operand : {op.getBias(), op.getMask()})
+      if (Value root = operand ? getRoot(operand) : Value(); root && isBuffer(root.getDefiningOp()))
+        operands.insert(root);
   });
 }
 
@@ -64,16 +73,21 @@ void KernelTiles::findGradientTiles(gpu::GPUFuncOp kernel) {
   kernel.walk([&](memref::AllocOp op) {
     if (op.getMemref() == statistics || op.getMemref() == exchange)
       return;
-    elementBytes = getElementBytes(op);
+    elementBytes = getElementBytes(op.getType());
     (ofRows.contains(op) ? rows : columns).push_back(op);
   });
 }
 
 BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
-  if (columns.empty() && rows.empty())
-    return d == 0 ? BlockLayout()
-                  : BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, elementBytes, keyBytes,
-                                     schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
+  if (columns.empty() && rows.empty()) {
+    if (d == 0)
+      return {};
+    BlockLayout layout = BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, elementBytes, keyBytes,
+                                          schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
+    for (Value operand : operands)
+      layout.addOperand(schedule.getBlockRows(), schedule.getKeyTile(), getElementBytes(operand.getType()));
+    return layout;
+  }
   auto getWidths = [](ArrayRef<Value> tiles) {
     return llvm::map_to_vector(tiles, [](Value tile) { return cast<MemRefType>(tile.getType()).getShape().back(); });
   };

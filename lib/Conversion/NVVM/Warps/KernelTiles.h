@@ -18,6 +18,7 @@ struct KernelTiles {
   BlockLayout getLayout(BlockAttr schedule) const;
 
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
+  llvm::SetVector<mlir::Value> operands;              ///< biases and masks of scores
   llvm::SmallVector<mlir::Value> columns, rows;       ///< for gradients
   mlir::Value statistics, exchange;                   ///< for gradients; null where there are none
   mlir::Type queryType;                               ///< of elements; null for gradients
@@ -25,6 +26,7 @@ struct KernelTiles {
 
 private:
   void findTiles(mlir::gpu::GPUFuncOp kernel);
+  void findOperands(mlir::gpu::GPUFuncOp kernel);
   void findGradientTiles(mlir::gpu::GPUFuncOp kernel);
 
   int64_t d = 0, dv = 0, elementBytes = 0, keyBytes = 0;

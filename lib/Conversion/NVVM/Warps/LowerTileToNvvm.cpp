@@ -81,9 +81,15 @@ LogicalResult KernelLowering::placeTiles() {
   // Loops over columns read the same rows again.
   for (Value root : found.rows)
     tiles[root].isAddressedAgain = tiles[root].layout.chunks > kMaxHeldChunks;
-  if (found.statistics)
+  if (found.statistics) {
     tiles[found.statistics] = {BlockLayout::getStatistics(cast<MemRefType>(found.statistics.getType()).getDimSize(1)),
                                layout.statisticsOffset};
+    tiles[found.statistics].isOfLanes = true;
+  }
+  for (auto [root, tile] : llvm::zip_equal(found.operands, layout.operands)) {
+    tiles[root] = {tile.layout, tile.offset};
+    tiles[root].isOfLanes = true;
+  }
   if (found.exchange) {
     tiles[found.exchange] = {layout.exchange.layout, layout.exchange.offset};
     wb.b.setInsertionPointToStart(&kernel.getBody().front());

@@ -88,6 +88,8 @@ void TileRing::waitFor(WarpBuilder &wb, bool isEmpty, bool isAhead) const {
 
 void TileRing::release(WarpBuilder &wb) const {
   // One lane arrives for its warp: a warp executes a wgmma as a unit.
+  if (tile.isOfLanes)
+    wb.syncWarp();
   wb.assemble("{ .reg .pred p; setp.eq.u32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r,~{memory}",
               {getBarrier(wb, /*isEmpty=*/true), wb.lane});
   advance(wb);
@@ -124,7 +126,7 @@ static Value isFirstLane(WarpBuilder &wb) {
                                wb.constant(0));
 }
 
-void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin, bool isWarp) const {
+void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin, int64_t elementBytes, bool isWarp) const {
   waitFor(wb, /*isEmpty=*/true);
   wb.when(isWarp ? isFirstLane(wb) : Value(), [&] {
     Value full = getBarrier(wb, /*isEmpty=*/false), first = getTile(wb).getAddress(wb);
@@ -142,7 +144,7 @@ void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin, bool i
     for (int64_t panel = 0; panel * tile.layout.getPanelBytes() < tile.layout.getBytes(); ++panel) {
       Values operands{wb.add(first, panel * tile.layout.getPanelBytes()), map};
       // The innermost dimension comes first.
-      operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / 2));
+      operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / elementBytes));
       llvm::append_range(operands, llvm::reverse(begin.drop_back()));
       operands.push_back(full);
       wb.assemble(text, constraints + "r,~{memory}", operands);
@@ -231,9 +233,6 @@ LogicalResult KernelLowering::lowerRelease(ReleaseOp op) {
   const TileRing *ring = findRing(op.getTile());
   if (!ring)
     return op.emitOpError("expected a tile that a producer fills; run attn-specialize-warps");
-  // Each lane reads the statistics.
-  if (getElementTypeOrSelf(op.getTile().getType()).isF32())
-    wb.syncWarp();
   ring->release(wb);
   return success();
 }
@@ -247,9 +246,8 @@ LogicalResult KernelLowering::copyByProducer(CopyOp op) {
   Value any;
   if (op.getFirst())
     any = wb.isLess(wb.fromIndex(op.getFirst()), GlobalView(wb, op.getInput(), map).getSize(wb, map.getNumDims() - 2));
-  // With statistics, a whole warp has the producer's role.
-  bool isWarp = llvm::any_of(rings, [](auto &each) { return getElementTypeOrSelf(each.first.getType()).isF32(); });
-  wb.when(any, [&] { ring->copyBox(wb, op.getTensorMap(), begin, isWarp); });
+  int64_t elementBytes = getElementBytes(op.getInput().getType());
+  wb.when(any, [&] { ring->copyBox(wb, op.getTensorMap(), begin, elementBytes, isProducerWarp); });
   return success();
 }
 
@@ -314,8 +312,8 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   if (std::optional<uint64_t> registers = op.getProducerRegisters())
     setRegisters(wb, "dec", *registers);
   // One thread starts the copies of boxes; statistics need all lanes of its warp.
-  bool isWarp = op.getProducer().walk([](CopyStatisticsOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  Value copier = isWarp ? isEqual(wb.warp, consumers) : isEqual(wb.thread, wb.threads);
+  isProducerWarp = op.getProducer().walk([](CopyStatisticsOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  Value copier = isProducerWarp ? isEqual(wb.warp, consumers) : isEqual(wb.thread, wb.threads);
   auto copies = scf::IfOp::create(wb.b, wb.loc, copier, /*withElseRegion=*/false);
   auto splice = [](Block *to, Region &from) { to->getOperations().splice(to->begin(), from.front().getOperations()); };
   splice(copies.thenBlock(), op.getProducer());

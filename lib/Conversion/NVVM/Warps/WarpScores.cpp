@@ -35,10 +35,11 @@ void ScoreTile::forEach(WarpBuilder &wb, function_ref<void(size_t i, int64_t row
 }
 
 ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
-                               RowKind rowKind)
+                               RowKind rowKind, const OperandTiles &operands)
     : wb(wb), functions(functions), rowKind(rowKind), tileRows(wb, op), columnCount(tile.keyCount) {
-  for (auto [view, operand] : {std::pair(&bias, functions.bias), {&mask, functions.mask}})
-    if (operand.value)
+  for (auto [view, operand, inShared] :
+       {std::tuple(&bias, functions.bias, &operands.bias), {&mask, functions.mask, &operands.mask}})
+    if (operand.value && !*inShared)
       *view = GlobalView(wb, operand.value, operand.map);
   bool hasKeys = rowKind == RowKind::Keys;
   unsigned rowDim = tileRows.numBatch + (hasKeys ? 1 : 0);
@@ -56,8 +57,9 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
       }
     rows.push_back({head, position});
   }
-  biases = loadPairs(tile, bias);
-  masks = loadPairs(tile, mask);
+  biases = operands.bias ? loadTile(tile, *operands.bias, getElementTypeOrSelf(functions.bias.value.getType()))
+                         : loadPairs(tile, bias);
+  masks = operands.mask ? loadTile(tile, *operands.mask, wb.b.getI1Type()) : loadPairs(tile, mask);
   drawKept(tile);
 }
 
@@ -74,6 +76,46 @@ Value ScorePositions::getAddress(const GlobalView &view, const Row &at, Value co
 static Type getLoadedType(const GlobalView &view) {
   Type type = view.getElementType();
   return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type;
+}
+
+/// The two bf16 or f16 of a register. LLVM takes two instructions to widen the second bf16, and one to copy both for a
+/// comparison.
+static std::array<Value, 2> splitFloats(WarpBuilder &wb, Value pair, Type type) {
+  if (type.isBF16()) {
+    auto asFloat = [&](Value bits) -> Value { return LLVM::BitcastOp::create(wb.b, wb.loc, wb.b.getF32Type(), bits); };
+    return {asFloat(arith::ShLIOp::create(wb.b, wb.loc, pair, wb.constant(16))),
+            asFloat(arith::AndIOp::create(wb.b, wb.loc, pair, wb.constant(int32_t(0xffff0000))))};
+  }
+  Value vector = LLVM::BitcastOp::create(wb.b, wb.loc, VectorType::get({2}, type), pair);
+  return {vector::ExtractOp::create(wb.b, wb.loc, vector, 0), vector::ExtractOp::create(wb.b, wb.loc, vector, 1)};
+}
+
+Values ScorePositions::loadTile(const ScoreTile &tile, const SharedTile &operand, Type type) const {
+  Values elements(tile.values.size());
+  if (!type.isInteger(1)) { // a matrix of ldmatrix lies as a half of an accumulator
+    MatrixReader reader(wb, operand, wb.firstRow);
+    for (int64_t fragment = 0; fragment < tile.fragments; ++fragment)
+      for (int64_t keyBlock = 0; keyBlock < tile.keyBlocks; keyBlock += 2)
+        for (auto [n, pair] :
+             llvm::enumerate(reader.load(wb, fragment * kFragmentRows, keyBlock, /*isTransposed=*/false)))
+          llvm::copy(splitFloats(wb, pair, type), &elements[tile.at(fragment, keyBlock + n / 2, n % 2 * 2)]);
+    return elements;
+  }
+  // Bytes: two of a row, tested where they lie.
+  Value row = wb.add(wb.firstRow, wb.quad), inBlock = wb.multiply(wb.quadLane, 2);
+  for (int64_t fragment = 0; fragment < tile.fragments; ++fragment)
+    for (int64_t keyBlock = 0; keyBlock < tile.keyBlocks; ++keyBlock)
+      for (int64_t half = 0; half < kThreadRows; ++half) {
+        int64_t column = keyBlock * kBlockColumns, rowsBelow = fragment * kFragmentRows + half * 8;
+        Value chunk = operand.at(wb, row, wb.constant(column / kChunkBytes), rowsBelow);
+        Value offset = wb.add(inBlock, column % kChunkBytes);
+        Value address = LLVM::GEPOp::create(wb.b, wb.loc, chunk.getType(), wb.b.getI8Type(), chunk, offset);
+        Value both = arith::ExtUIOp::create(wb.b, wb.loc, wb.b.getI32Type(), wb.load(wb.b.getI16Type(), address, 2));
+        for (int64_t element : {0, 1})
+          elements[tile.at(fragment, keyBlock, half * 2 + element)] =
+              arith::AndIOp::create(wb.b, wb.loc, both, wb.constant(0xff << (8 * element)));
+      }
+  return elements;
 }
 
 Values ScorePositions::loadPairs(const ScoreTile &tile, const GlobalView &view) const {
@@ -101,7 +143,9 @@ class ScorePositions::Position : public ScorePosition {
 public:
   Position(const ScorePositions &all, size_t i, int64_t row, Value column)
       : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), i(i), row(all.rows[row]),
-        column(column) {}
+        column(column) {
+    flags = arith::FastMathFlags::contract;
+  }
 
   Value load(const ScoreOperand &operand) override;
   Value evaluate(Region &region, ValueRange arguments) override;
@@ -169,7 +213,13 @@ LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
   if (!input)
     return failure();
   ScoreTile tile = *input;
-  ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
+  ScoreFunctions functions = ScoreFunctions::of(op);
+  OperandTiles operands;
+  for (auto [inShared, operand] :
+       {std::pair(&operands.bias, functions.bias.value), {&operands.mask, functions.mask.value}})
+    if (const TileRing *ring = operand ? findRing(operand) : nullptr)
+      *inShared = ring->getTile(wb);
+  ScorePositions positions(wb, op, tile, functions, RowKind::Queries, operands);
   tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
     Value &s = tile.values[i];
     s = positions.evaluateScore(i, row, key, s);

@@ -24,11 +24,16 @@ mlir::Value buildFunction(WarpBuilder &wb, mlir::Operation *op, mlir::ValueRange
 /// Whether the rows of a score tile are queries or keys; columns are the other.
 enum class RowKind { Queries, Keys };
 
+/// The tiles of a bias and a mask in shared memory; nothing for those in global memory.
+struct OperandTiles {
+  std::optional<SharedTile> bias, mask;
+};
+
 /// The positions of a thread's scores, for the score functions of `op` (WarpScores.cpp).
 class ScorePositions {
 public:
   ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
-                 RowKind rowKind = RowKind::Queries);
+                 RowKind rowKind = RowKind::Queries, const OperandTiles &operands = {});
   /// Applies the score functions, or the weight function, to element `i` of the tile, at the thread's row `row` and a
   /// column.
   mlir::Value evaluateScore(size_t i, int64_t row, mlir::Value column, mlir::Value score) const;
@@ -43,6 +48,8 @@ private:
     mlir::Value head, position; ///< i32, clamped to the range of the operands
   };
 
+  /// Reads a dense operand from shared memory, for the whole tile.
+  Values loadTile(const ScoreTile &tile, const SharedTile &operand, mlir::Type type) const;
   /// Reads two adjacent columns of a dense operand at a time, for the whole tile, if their addresses are aligned.
   Values loadPairs(const ScoreTile &tile, const GlobalView &view) const;
   /// The address of a dense operand's element at a row and a column, which are in range.
@@ -62,7 +69,7 @@ private:
   mlir::Value columnCount;
   std::optional<int64_t> lastKey; ///< for rows that are keys, if their number is known and does not fill the block
   GlobalView bias, mask;
-  Values biases, masks; ///< their elements where loadPairs has read them
+  Values biases, masks; ///< their elements where loadTile or loadPairs has read them
   llvm::SmallVector<Row> rows;
   Values kept;                         ///< bits of the thread's elements, i32
   int64_t keptBits = 0, keyBlocks = 0; ///< of those, for each block of columns; blocks of the tile

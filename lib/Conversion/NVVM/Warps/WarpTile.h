@@ -55,6 +55,9 @@ ViewDivisors getViewDivisors(mlir::Value memref);
 /// A power of two up to 64 that an integer is a multiple of; positions of keys count as multiples of it.
 int64_t getKnownPower(mlir::Value value);
 
+/// Bytes of an element in memory, where a boolean has one.
+int64_t getElementBytes(mlir::Type type);
+
 /// An operand in global memory, with its map from the domain of the op: a pointer, and strides by domain dimension.
 class GlobalView {
 public:
@@ -70,7 +73,7 @@ public:
   /// Alignment in bytes, at most 16, of the elements at index 0 of `columnDim`.
   unsigned getRowAlignment(unsigned columnDim) const;
   mlir::Type getElementType() const { return elementType; }
-  int64_t getElementBytes() const { return std::max<int64_t>(1, elementType.getIntOrFloatBitWidth() / 8); }
+  int64_t getElementBytes() const { return nvvm::getElementBytes(elementType); }
   /// The address `offset` elements (i64) after the first one.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value offset) const;
   /// sum of stride(dim) * index; indices are i32, null for dimensions of size 1.
@@ -142,7 +145,8 @@ struct SharedTile {
   mlir::Value stage = {}; ///< offset in bytes of the current stage, an i32; null with a single stage
   /// Computes descriptors anew for each product, as a loop would keep all of them in registers.
   bool isAddressedAgain = false;
-  mlir::Type bytes = {}; ///< of 8-bit elements that a product widens; null for those of its own type
+  mlir::Type bytes = {};  ///< of 8-bit elements that a product widens; null for those of its own type
+  bool isOfLanes = false; ///< read by loads of each lane, not by the products of a warp
   /// The address in shared memory, an i32.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
   /// Address of chunk `chunk` of row `row` + `rowsBelow`, where `rowsBelow` is a multiple of 8 and becomes a constant
@@ -176,7 +180,8 @@ public:
   SharedTile getTile(WarpBuilder &wb, bool isAhead = false) const;
   /// Fills the next stage from a box of a tensor, once it is empty; `begin` has the outermost dimension first. Run by a
   /// thread, or by the first lane of a warp.
-  void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin, bool isWarp) const;
+  void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin, int64_t elementBytes,
+               bool isWarp) const;
   /// Fills the next stage by the lanes of a warp, once it is empty.
   void fill(WarpBuilder &wb, llvm::function_ref<void(const SharedTile &tile, mlir::Value lane)> body) const;
   /// Sets rows of a stage to 0: those from `count` on, and those for which `isEmpty` holds. The consumers do it
