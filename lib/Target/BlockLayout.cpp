@@ -54,12 +54,19 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
   return layout;
 }
 
+/// Places stages of a tile, and their barriers, behind the tiles of a block.
+static int64_t addStages(BlockLayout &layout, const SharedTileLayout &tile) {
+  int64_t offset = layout.barrierOffset, bytes = layout.stages * tile.getBytes();
+  layout.barrierOffset += bytes;
+  layout.bytes += bytes + layout.stages * BlockLayout::kBarriersOfStage * BlockLayout::kBarrierBytes;
+  return offset;
+}
+
+void BlockLayout::addQueryStages() { queryOffset = addStages(*this, query); }
+
 void BlockLayout::addOperand(int64_t rows, int64_t keyTile, int64_t elementBytes) {
   SharedTileLayout tile(rows, keyTile, elementBytes, keyTile * elementBytes > kPanelChunks * kChunkBytes);
-  int64_t bytesOfStages = stages * tile.getBytes();
-  operands.push_back({tile, barrierOffset});
-  barrierOffset += bytesOfStages;
-  bytes += bytesOfStages + stages * kBarriersOfStage * kBarrierBytes;
+  operands.push_back({tile, addStages(*this, tile)});
 }
 
 BlockLayout BlockLayout::getBackward(int64_t rows, int64_t keyTile, llvm::ArrayRef<int64_t> rowWidths,

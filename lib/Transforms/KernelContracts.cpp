@@ -117,11 +117,24 @@ bool keepsStage(Operation *op) {
          });
 }
 
+/// The last op in front of `op` that waits for the tile or releases it; null without one. Around a loop that does not
+/// release the tile, it may stand in front of the loop.
+Operation *findWaitOrRelease(Operation *op, Value tile) {
+  auto isRelease = [&](Operation *inner) {
+    return releases(inner, tile) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  for (;; op = op->getParentOp()) {
+    Operation *before = op->getPrevNode(), *parent = op->getParentOp();
+    while (before && !waitsFor(before, tile) && !releases(before, tile))
+      before = before->getPrevNode();
+    if (before || isa<WarpRolesOp, FunctionOpInterface>(parent) || parent->walk(isRelease).wasInterrupted())
+      return before;
+  }
+}
+
 /// True where a stage that `op` reads has not been waited for, or has been released.
 bool readsNoStage(Operation *op, Value tile) {
-  Operation *before = op->getPrevNode();
-  while (before && !waitsFor(before, tile) && !releases(before, tile))
-    before = before->getPrevNode();
+  Operation *before = findWaitOrRelease(op, tile);
   if (!before || releases(before, tile))
     return true;
   // The stage is read until the product has been computed.

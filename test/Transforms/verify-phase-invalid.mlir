@@ -324,6 +324,29 @@ gpu.module @kernels {
 
 // -----
 
+// The first round gives back what the second one reads.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @rounds(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: tensor<16x16xf32, #attn.registers>) {
+    attn.warp_roles stages(2 of %kt : !tile) producer {
+      %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    } consumer {
+      attn.wait stages(%kt : !tile)
+      %p = scf.for %j = %i to %i step %i iter_args(%sum = %s) -> tensor<16x16xf32, #attn.registers> {
+        // expected-error @below {{expected an attn.wait of the stages that it reads in front of it}}
+        %p2 = attn.product ins(%qt, %kt : !tile, !tile) outs(%sum : tensor<16x16xf32, #attn.registers>)
+            {contraction = #attn.contraction<scores>} -> tensor<16x16xf32, #attn.registers>
+        attn.release %kt : !tile
+        scf.yield %p2 : tensor<16x16xf32, #attn.registers>
+      }
+      attn.release %kt : !tile
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // The second product reads what the first one has given back.
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {

@@ -57,7 +57,7 @@ struct PlacedTile {
 /// The tiles of a block: Q (at the end the output), K and V, or those of gradients. Offsets in bytes.
 struct BlockLayout {
   SharedTileLayout query, key, value, output;
-  int64_t keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
+  int64_t queryOffset = 0, keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
   int64_t stages = 1;                          ///< of K, and of V, or of each column tile
   llvm::SmallVector<PlacedTile> operands;      ///< biases and masks of scores, with a producer
   llvm::SmallVector<PlacedTile> columns, rows; ///< for gradients
@@ -74,6 +74,8 @@ struct BlockLayout {
   /// `keyBytes`.
   static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, int64_t keyBytes,
                          bool hasPanels, int64_t stages = 1);
+  /// Gives Q stages of its own, apart from the output.
+  void addQueryStages();
   /// Adds stages of a bias or mask, in panels where a row is longer than one.
   void addOperand(int64_t rows, int64_t keyTile, int64_t elementBytes);
   /// Bytes of an element of K and V in shared memory, where they have `keyBytes` in memory. Bytes beside 16-bit mma

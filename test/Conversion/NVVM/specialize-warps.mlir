@@ -17,15 +17,15 @@
 #schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2, producer = true>
 
 // Four warps multiply and four more produce. Boxes of K and V are of the maps' parameters and begin where the slices
-// do; the next K is 16 rows further. All warps copy Q, and wait for it together. Stages stand in the place of barriers:
-// a warp waits for one of K or V, and releases it behind the product that reads it.
+// do; the next K is 16 rows further. Stages stand in the place of barriers: a warp waits for one of K or V, and releases it
+// behind the product that reads it; it waits for Q in front of the loop, and releases it in front of the output.
 // CHECK-LABEL: gpu.func @sdpa_kernel(
-//  CHECK-SAME:     %[[K_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %[[V_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align
+//  CHECK-SAME:     %[[K_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %[[V_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align{{[^%]*}} %[[Q_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align
 //  CHECK-SAME:     known_block_size = array<i32: 256, 1, 1>
 //   CHECK-NOT:   gpu.barrier
 //       CHECK:   %[[HEAD:.*]] = arith.index_castui
-//       CHECK:   %[[Q:.*]] = attn.copy ins(%{{.*}}) outs(%{{.*}} : memref<1x1x64x32xbf16, #gpu.address_space<workgroup>>) {maps
-//  CHECK-NEXT:   attn.wait %[[Q]]{{$}}
+//       CHECK:   attn.copy ins(%{{.*}}) outs(%[[QT:.*]] : memref<1x1x64x32xbf16, #gpu.address_space<workgroup>>) box(%[[Q_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %c0, %c0]
+//  CHECK-NEXT:   attn.wait stages(%[[QT]] :
 //       CHECK:   %[[FIRST:.*]] = attn.copy {{.*}} from %c0 box(%[[K_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %c0, %c0]
 //       CHECK:   scf.for %[[KEY:[a-z0-9]*]] = %c0 to %c64 step %c16 iter_args(%[[K:[^ ]*]] = %[[FIRST]],
 //       CHECK:     attn.wait %[[K]] stages(%[[KT:.*]] : memref<1x1x16x32xbf16, #gpu.address_space<workgroup>>)
@@ -38,9 +38,11 @@
 //       CHECK:     attn.product {{.*}}, %[[VT]] :
 //  CHECK-NEXT:     attn.release %[[VT]] :
 //   CHECK-NOT:   gpu.barrier
-// The host encodes a map of all of K and one of V, and launches 256 threads.
+//       CHECK:   attn.release %[[QT]] :
+//  CHECK-NEXT:   attn.finalize
+// The host encodes a map of all of K, one of V and one of Q, and launches 256 threads.
 // CHECK-LABEL: func.func @sdpa(
-// CHECK-COUNT-2:   llvm.call @attn_cuda_encode_map(
+// CHECK-COUNT-3:   llvm.call @attn_cuda_encode_map(
 //       CHECK:   gpu.launch_func @sdpa_gpu::@sdpa_kernel {{.*}} threads in (%c256
 func.func @sdpa(%q: !all, %k: !all, %v: !all, %out: !all) {
   %c0 = arith.constant 0 : index

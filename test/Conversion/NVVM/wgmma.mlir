@@ -43,10 +43,10 @@
 //  CHECK-NEXT:       llvm.inline_asm has_side_effects ""
 //       CHECK:     llvm.return
 
-// Q is copied by all; the maps of K and V are the fifth and the sixth parameter. Boxes have 16 rows of a panel.
+// The maps of K, V and Q are the fifth parameter and those behind it. Boxes of K and V have 16 rows of a panel.
 // STEPS-LABEL: gpu.module @sdpa_gpu
 //       STEPS:   %arg4: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %arg5: !llvm.ptr
-//       STEPS:   attn.copy ins({{.*}}) outs({{.*}}) {maps
+//       STEPS:   attn.copy ins({{.*}}) outs({{.*}}) box(%arg6 : !llvm.ptr)
 //       STEPS:   attn.copy {{.*}}from %{{.*}} box(%arg4 : !llvm.ptr) [%{{.*}}, %[[HEAD:.*]], %{{.*}}, %{{.*}}]
 //       STEPS:   scf.for %[[KEY:[a-z0-9]+]] =
 //       STEPS:     attn.copy {{.*}}box(%arg5 : !llvm.ptr) [%{{.*}}, %[[HEAD]], %[[KEY]], %{{.*}}]
@@ -56,18 +56,19 @@
 //  STEPS-SAME:   %[[Q:[a-z0-9]+]]: memref<{{.*}}>, %[[K:[a-z0-9]+]]: memref
 //       STEPS:   llvm.call @attn_cuda_encode_map(%[[MAP:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
 //       STEPS:   llvm.call @attn_cuda_encode_map(%[[OTHER:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+//       STEPS:   llvm.call @attn_cuda_encode_map(%[[LAST:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
 //       STEPS:   %[[THREADS:.*]] = arith.constant 256 : index
-//       STEPS:   gpu.launch_func {{.*}} threads in (%[[THREADS]], {{.*}} args({{.*}}, %[[MAP]] : !llvm.ptr, %[[OTHER]] : !llvm.ptr)
+//       STEPS:   gpu.launch_func {{.*}} threads in (%[[THREADS]], {{.*}} args({{.*}}, %[[MAP]] : !llvm.ptr, %[[OTHER]] : !llvm.ptr, %[[LAST]] : !llvm.ptr)
 
-// The first thread makes eight barriers. Four warps multiply, and wait for stages; one thread of the others fills them.
+// The first thread makes twelve barriers. Four warps multiply, and wait for stages; one thread of the others fills them.
 // ROLES-LABEL: llvm.func @sdpa_kernel
 //  ROLES-SAME:   llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant
-// ROLES-COUNT-8:   "mbarrier.init.shared::cta.b64 [$0], $1;"
+// ROLES-COUNT-12:   "mbarrier.init.shared::cta.b64 [$0], $1;"
 //       ROLES:   fence.mbarrier_init
 //       ROLES:   nvvm.barrier
 //       ROLES:   scf.if
-//       ROLES:     nvvm.cp.async.shared.global
-//       ROLES:     nvvm.barrier id = %{{.*}} number_of_threads = %
+//   ROLES-NOT:     nvvm.cp.async.shared.global
+//       ROLES:     mbarrier.try_wait
 //       ROLES:     scf.for
 //       ROLES:       mbarrier.try_wait
 //       ROLES:       m64n16k16

@@ -43,11 +43,8 @@ static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
          });
 }
 
-/// The tile of a copy, all of which its box fills.
-static MemRefType getTileType(CopyOp copy) { return cast<MemRefType>(getRoot(copy.getOutput()).getType()); }
-
-void CopyBoxes::add(CopyOp copy, int64_t rowBytes) {
-  BoxCopy source{copy, rowBytes, {}, {}, {}};
+void CopyBoxes::add(CopyOp copy, int64_t rows, int64_t rowBytes) {
+  BoxCopy source{copy, rows, rowBytes, {}, {}, {}};
   for (Value view = copy.getInput(); view; view = getSource(view))
     source.views.insert(source.views.begin(), view);
   copies.push_back(source);
@@ -75,8 +72,7 @@ StringRef CopyBoxes::findTensor(BoxCopy &source) {
     return "rows do not come from slices of a tensor of the call";
   source.tensor = source.views[shared - 1];
   auto type = cast<MemRefType>(source.tensor.getType());
-  MemRefType tile = getTileType(source.copy);
-  if (type.getElementType() != tile.getElementType())
+  if (type.getElementType() != getElementTypeOrSelf(source.copy.getOutput().getType()))
     return "rows are converted";
   AffineMap map = attn::getMaps(source.copy)[0];
   AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, b.getContext());
@@ -93,7 +89,7 @@ StringRef CopyBoxes::findTensor(BoxCopy &source) {
   if (!hasRows)
     return "rows do not lie as one of five dimensions, at multiples of 16 bytes";
   source.box.assign(type.getRank(), 1);
-  source.box[getRowDim(source, dims)] = tile.getShape()[tile.getRank() - 2];
+  source.box[getRowDim(source, dims)] = source.rows;
   source.box.back() = source.rowBytes / elementBytes;
   return {};
 }

@@ -14,7 +14,7 @@ namespace attn::nvvm {
 /// A copy whose rows are a box of a tensor.
 struct BoxCopy {
   CopyOp copy;
-  int64_t rowBytes;                     ///< of a row of a panel of its tile
+  int64_t rows, rowBytes;               ///< of a panel of its tile
   llvm::SmallVector<mlir::Value> views; ///< nested slices, the innermost one last
   mlir::Value tensor;                   ///< one of them, or their source: the map describes it
   llvm::SmallVector<int64_t> box;
@@ -26,7 +26,8 @@ class CopyBoxes {
 public:
   explicit CopyBoxes(mlir::gpu::GPUFuncOp kernel) : kernel(kernel), b(kernel.getContext()) {}
 
-  void add(CopyOp copy, int64_t rowBytes = kPanelChunks * kChunkBytes);
+  /// A copy that fills a tile in panels, with as many rows and bytes of a row.
+  void add(CopyOp copy, int64_t rows, int64_t rowBytes = kPanelChunks * kChunkBytes);
   void append(const CopyBoxes &other) { llvm::append_range(copies, other.copies); }
   llvm::ArrayRef<BoxCopy> get() const { return copies; }
   /// Why no tensor map can describe the rows of a copy; empty where one can for all of them.

@@ -88,7 +88,8 @@ static void makePersistent(gpu::GPUFuncOp kernel, ArrayRef<gpu::LaunchFuncOp> la
                                          body.getTerminator()->getIterator());
   // The output was staged in the tile of Q, which the next round fills.
   b.setInsertionPoint(end);
-  gpu::BarrierOp::create(b, loc);
+  if (!copiesQueries(kernel))
+    gpu::BarrierOp::create(b, loc);
   b.setInsertionPointToStart(loop.getBody());
   Value round = loop.getInductionVar();
   Value tile = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, round, blocks), getPlace(round));

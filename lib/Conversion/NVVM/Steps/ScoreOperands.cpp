@@ -63,7 +63,7 @@ public:
       Value part = createPart(use);
       copies.push_back(CopyOp::create(b, use.getOp().getLoc(), use.getView(), part, /*lse=*/Value(), /*first=*/Value(),
                                       b.getAffineMapArrayAttr({use.getMap(), getTileMap()})));
-      boxes.add(copies.back(), rowBytes);
+      boxes.add(copies.back(), schedule.getBlockRows(), rowBytes);
     }
   }
 

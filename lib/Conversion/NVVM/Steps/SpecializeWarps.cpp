@@ -71,7 +71,7 @@ public:
       if (isa<StoreStateOp>(op))
         obstacle = "the state goes to memory";
       if (auto copy = dyn_cast<CopyOp>(op); copy && tiles.contains(getRoot(copy.getOutput())))
-        boxes.add(copy);
+        boxes.add(copy, schedule.getKeyTile());
     });
     if (boxes.get().empty())
       return "there is no key to copy";
@@ -86,16 +86,17 @@ public:
 
   void run(int64_t largestBytes) {
     stageScoreOperands(kernel, schedule, largestBytes, boxes);
+    stageQueries(largestBytes);
     boxes.place();
     // Stages say when a tile may be read or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
     createWaits();
+    createQueryWaits();
     statistics = createStatistics(b, kernel, schedule);
     createReleases();
     int32_t threads = schedule.getThreads() + kProducerThreads;
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
-    if (!KernelTiles(kernel).operands.empty())
-      setSharedBytes();
+    setSharedBytes();
     for (gpu::LaunchFuncOp launch : launches) {
       boxes.encode(launch);
       b.setInsertionPoint(launch);
@@ -117,6 +118,44 @@ private:
       b.setInsertionPoint(launch);
       launch.getDynamicSharedMemorySizeMutable().assign(arith::ConstantIntOp::create(b, launch.getLoc(), bytes, 32));
     }
+  }
+
+  /// Lets the producer copy Q of the next tile while this one is computed, where the kernel has one copy of Q in front
+  /// of its loops, and shared memory holds its stages beside the output.
+  void stageQueries(int64_t largestBytes) {
+    KernelTiles tiles(kernel);
+    SmallVector<CopyOp> copies;
+    kernel.walk([&](CopyOp copy) {
+      if (tiles.queries.contains(getRoot(copy.getOutput())))
+        copies.push_back(copy);
+    });
+    auto ends = kernel.getBody().front().getOps<FinalizeOp>();
+    if (copies.size() != 1 || copies.front()->getParentOp() != kernel || !llvm::hasSingleElement(ends))
+      return;
+    ArrayRef<int64_t> shape = cast<MemRefType>(getRoot(copies.front().getOutput()).getType()).getShape();
+    BlockLayout layout = tiles.getLayout(schedule);
+    layout.addQueryStages();
+    bool isOneHead = llvm::all_of(shape.drop_back(2), [](int64_t size) { return size == 1; });
+    if (!isOneHead || layout.bytes > largestBytes)
+      return;
+    CopyBoxes own(kernel);
+    own.add(copies.front(), schedule.getBlockRows());
+    if (!own.findObstacle().empty())
+      return;
+    boxes.append(own);
+    queries = copies.front();
+  }
+
+  /// Each warp waits for Q once, and releases it in front of the output: the last product of scores has read it.
+  void createQueryWaits() {
+    if (!queries)
+      return;
+    Value tile = getRoot(queries.getOutput());
+    b.setInsertionPointAfter(queries);
+    WaitOp::create(b, queries.getLoc(), /*tokens=*/ValueRange(), tile);
+    FinalizeOp end = *kernel.getBody().front().getOps<FinalizeOp>().begin();
+    b.setInsertionPoint(end);
+    ReleaseOp::create(b, end.getLoc(), tile);
   }
 
   /// True where each wait is for one copy of a tile, and the tile's readers follow the wait in its block. Copies ahead
@@ -144,12 +183,12 @@ private:
 
   /// Each warp waits for stages of K and V. Consumers that copy Q wait for it together.
   void createWaits() {
-    kernel.walk([](WaitOp wait) {
+    kernel.walk([&](WaitOp wait) {
       if (!wait.getStages().empty())
         return;
       SmallVector<Value> tokens, stages;
       for (Value token : wait.getTokens())
-        if (CopyOp copy = findCopy(token); copy && copy.getTensorMap()) {
+        if (CopyOp copy = findCopy(token); copy && copy.getTensorMap() && copy != queries) {
           tokens.push_back(token);
           stages.push_back(getRoot(copy.getOutput()));
         }
@@ -220,7 +259,8 @@ private:
   gpu::GPUFuncOp kernel;
   ArrayRef<gpu::LaunchFuncOp> launches;
   BlockAttr schedule;
-  CopyBoxes boxes; ///< of K and V, and of operands of scores
+  CopyBoxes boxes; ///< of K and V, of operands of scores, and of Q
+  CopyOp queries;  ///< the copy of Q, where the producer has it
   OpBuilder b;
   Value statistics; ///< tile with lse and delta of the gradients' queries
 };

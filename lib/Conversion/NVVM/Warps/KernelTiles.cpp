@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelTiles.h"
+#include "Producer.h"
 
 using namespace mlir;
 using namespace attn;
@@ -52,7 +53,11 @@ void KernelTiles::findTiles(gpu::GPUFuncOp kernel) {
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
       queries.insert(root);
   });
+  kernel.walk(
+      [&](CopyOp copy) { hasQueryStages |= copy.getTensorMap() && queries.contains(getRoot(copy.getOutput())); });
 }
+
+bool attn::nvvm::copiesQueries(gpu::GPUFuncOp kernel) { return KernelTiles(kernel).hasQueryStages; }
 
 void KernelTiles::findOperands(gpu::GPUFuncOp kernel) {
   kernel.walk([&](MapScoresOp op) {
@@ -86,6 +91,8 @@ BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
                                           schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
     for (Value operand : operands)
       layout.addOperand(schedule.getBlockRows(), schedule.getKeyTile(), getElementBytes(operand.getType()));
+    if (hasQueryStages)
+      layout.addQueryStages();
     return layout;
   }
   auto getWidths = [](ArrayRef<Value> tiles) {

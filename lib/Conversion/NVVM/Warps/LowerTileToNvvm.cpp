@@ -98,7 +98,7 @@ LogicalResult KernelLowering::placeTiles() {
     wb.store(wb.constant(0), exchanges, 4);
   }
   for (Value root : found.queries)
-    tiles[root] = {layout.query, 0};
+    tiles[root] = {layout.query, layout.queryOffset};
   for (Value root : found.keys)
     tiles[root] = {layout.key, layout.keyOffset};
   for (Value root : found.values)

@@ -43,6 +43,8 @@ int64_t getConsumerRegisters(BlockAttr schedule);
 bool readsMemory(mlir::Value view);
 /// True for a kernel whose copies of K and V are issued by a producer.
 bool hasProducer(mlir::gpu::GPUFuncOp kernel);
+/// True where it copies Q too, which then has stages.
+bool copiesQueries(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace attn::nvvm
 

@@ -53,9 +53,10 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
            << ", as the tiles of the kernel's schedule lie in shared memory, found "
            << stringifyInstruction(instruction.instruction);
   SharedTile none;
-  const TileRing *ring = findRing(op.getRhs());
-  if (ring)
+  if (const TileRing *ring = findRing(op.getRhs()))
     rhs = ring->getTile(wb, op.getAhead());
+  if (const TileRing *ring = isScores ? findRing(op.getLhs()) : nullptr)
+    lhs = ring->getTile(wb);
   std::unique_ptr<Products> products =
       Products::create(wb, instruction, type, *lhs, isScores ? *rhs : none, isScores ? none : *rhs);
   if (op.getAsync() && !instruction.readsPanels())

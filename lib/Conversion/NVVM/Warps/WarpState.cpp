@@ -290,7 +290,8 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   GlobalView output(wb, op.getOutput(), maps[3]);
   Type type = output.getElementType();
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
-  // 16-bit rows are staged in shared memory, so that each thread stores 16 bytes; the last step has read Q by then.
+  // 16-bit rows are staged in shared memory, so that each thread stores 16 bytes: in the place of Q, which the last
+  // step has read by then, or in front of the stages of Q.
   SharedTile staged;
   staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
   bool isStaged = type.getIntOrFloatBitWidth() == 16 && output.isContiguous(rows.numBatch + 1) &&
@@ -299,7 +300,10 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
     bool isThere = !rings.empty() || waitsBefore(op);
     if (!isThere)
       wb.waitForCopies(0); // for Q, if there was no key to multiply with
-    waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
+    if (layout.queryOffset != 0)
+      wb.syncWarp(); // its lanes have read what they staged of the tile before
+    else
+      waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
   }
   SmallVector<std::pair<RowResult, GlobalView>, 0> results;
   for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
