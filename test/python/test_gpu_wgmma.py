@@ -144,7 +144,7 @@ PRODUCER_FAULTS = {
     "another row": (plant("box coordinate", which=-1), "FAILED|invalid"),
     "another panel": (plant("box coordinate", which=2), "FAILED|invalid"),
     "a box too few": (plant("box removed"), "deadlock|mbarrier"),
-    "a consumer too many": (plant("initial count", which=-1), "deadlock|mbarrier"),
+    "a consumer too many": (plant("initial count", which=3), "deadlock|mbarrier"),
 }
 
 
@@ -159,7 +159,6 @@ OVERLAP_FAULTS = {
     "no turn for others": (plant("barrier removed", "arrive", -1), "deadlock"),
     "no first turn": (plant("barrier removed", "arrive"), "deadlock"),
     "a turn of all": (replace(r"(bar\.sync\s+%r\d+, )256", r"\g<1>128"), "barrier-mismatch"),
-    "the output is written while Q is read": (plant("barrier removed", r"%r\d+, 128", -1), "race"),
 }
 
 
@@ -169,6 +168,23 @@ def read_early(text: str) -> str:
     wait = text.rindex("mbarrier.try_wait", 0, reads)
     start, end = text.rindex("\n", 0, wait) + 1, text.index("\n", wait) + 1
     return text[:start] + text[end:]
+
+
+def copy_early(text: str) -> str:
+    """The producer does not wait until the place of the next Q is free."""
+    wait = text.rindex("mbarrier.try_wait", 0, text.index("expect_tx"))
+    start, end = text.rindex("\n", 0, wait) + 1, text.index("\n", wait) + 1
+    return text[:start] + text[end:]
+
+
+# The same of blocks with several tiles, whose Q comes from the producer, and of one whose threads copy it.
+QUERY_LINE, OWN_QUERY_LINE = "b1 hq1 sq1100 sk128 d128 bf16", "b1 hq1 sq128 sk512 d256 bf16"
+QUERY_FAULTS = {
+    "Q is multiplied before it is there": (QUERY_LINE, plant("phase not waited for", which=0), "race|uninit"),
+    "the next Q is copied while this one is read": (QUERY_LINE, copy_early, "race"),
+    "lanes stage an output while others store the last one": (QUERY_LINE, drop(r"bar\.warp\.sync", 0), "race"),
+    "the output is written while Q is read": (OWN_QUERY_LINE, plant("barrier removed", r"%r\d+, 128", -1), "race"),
+}
 
 
 def read_late(text: str) -> str:
@@ -238,6 +254,11 @@ def test_a_planted_fault_of_products_that_overlap_is_seen(name, tmp_path):
 @pytest.mark.parametrize("name", OPERAND_FAULTS)
 def test_a_planted_fault_of_a_bias_in_stages_is_seen(name, tmp_path):
     expect_seen(tmp_path, "b1 hq1 sq64 sk512 d64 bf16 bias=1,1,64,512", *OPERAND_FAULTS[name])
+
+
+@pytest.mark.parametrize("name", QUERY_FAULTS)
+def test_a_planted_fault_of_queries_is_seen(name, tmp_path):
+    expect_seen(tmp_path, *QUERY_FAULTS[name])
 
 
 KEYS = [1, 64, 128, 129, 256, 257, 384]
