@@ -102,6 +102,10 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
     gets a parameter for each tensor map, and each copy of K and V its map and the coordinates of its rows. The host
     encodes the maps before the launch, which has four more warps. attn-split-roles later splits the code by role.
 
+    Biases and masks of scores, which `attn.map_scores` reads from memory, get tiles with stages and copies of that kind,
+    where maps can describe them and shared memory holds them; a remark says why not (`operand-in-memory`). So does Q,
+    where it is copied once in front of the loops: it is released in front of the output.
+
     Skips, with a remark, kernels whose rows no tensor map can describe: converted rows, pages, and views that are not
     slices of a tensor known to the host. Their schedule then has one stage and no producer.
 

@@ -124,10 +124,10 @@ def Attn_MapScoresOp : Attn_StructuredOp<"map_scores", [AttrSizedOperandSegments
 def Attn_RowMaxOp : Attn_StructuredOp<"row_max"> {
   let summary = "the maximum of each row and of what it was: n = max(m, scale * max_j s_j)";
   let description = [{
-    `output[i] = max(row_max[i], scale * max_j scores[i, j])`, the scale 1 where it is left out. With a `scale`, the scores
-    are products as they are, or removed, and the factor stands in the exponent alone. `partial` says that a row may have
-    no key yet, and a maximum of -inf; without it there is none. `exact_max`
-    is that of attn.online_step.
+    `output[i] = max(row_max[i], scale * max_j scores[i, j])`, the scale 1 where it is left out. With a `scale`, the factor
+    stands in the exponent alone: of scores that are products as they are, or removed; 1 of scores with a bias. `partial`
+    says that a row may have no key yet, and a maximum of -inf; without it there is none. `exact_max` is that of
+    attn.online_step.
 
     Domain: (batch…, query, key).
 

@@ -144,7 +144,8 @@ public:
   Position(const ScorePositions &all, size_t i, int64_t row, Value column)
       : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), i(i), row(all.rows[row]),
         column(column) {
-    flags = arith::FastMathFlags::contract;
+    if (all.functions.bias.value)
+      flags = arith::FastMathFlags::contract;
   }
 
   Value load(const ScoreOperand &operand) override;
