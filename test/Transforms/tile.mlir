@@ -78,15 +78,17 @@ func.func @causal(%q: tensor<12x16xf32>, %k: tensor<12x16xf32>, %v: tensor<12x8x
 
 // -----
 
-// A window has partial tiles on both sides of the full ones.
+// A window has partial tiles on both sides of the full ones: a loop of two rounds has their code once.
 // CHECK-LABEL: func @window(
-//       CHECK:     scf.for
-//       CHECK:       attn.online_step {{.*}} mask_mod {
-//       CHECK:     scf.for
-//       CHECK:       attn.online_step
-//   CHECK-NOT:       mask_mod
-//       CHECK:     scf.for
-//       CHECK:       attn.online_step {{.*}} mask_mod {
+//       CHECK:     scf.for %[[ROUND:.*]] = %c0 to %c2 step %c1 iter_args({{.*}}, %[[FROM:.*]] = %{{.*}})
+//       CHECK:       %[[FIRST:.*]] = arith.cmpi eq, %[[ROUND]], %c0
+//       CHECK:       %[[STOP:.*]] = arith.select %[[FIRST]]
+//       CHECK:       scf.for %{{.*}} = %[[FROM]] to %[[STOP]]
+//       CHECK:         attn.online_step {{.*}} mask_mod {
+//       CHECK:       scf.for %{{.*}} = %[[STOP]] to %[[END:.*]] step
+//       CHECK:         attn.online_step
+//   CHECK-NOT:         mask_mod
+//       CHECK:       scf.yield {{.*}}, %[[END]] :
 //   CHECK-NOT:     scf.for %
 func.func @window(%q: tensor<64x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x8xf32>,
                   %o: tensor<64x8xf32>) -> tensor<64x8xf32> {

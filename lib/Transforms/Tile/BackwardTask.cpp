@@ -225,6 +225,7 @@ static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTi
     return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(b, s.step, at, op);
   });
   ColumnRanges ranges(b, loc, bounds, all.first, all.end);
+  ranges.inRounds = true;
   ranges.lower = alignToMap(b, s, ranges.lower, s.schedule.getQueryTile());
   return createColumnTiles(b, loc, ranges, sums, tiles, [&](Value lower, Value upper, TileState state, Value &end) {
     end = ranges.endsPartial ? max(b, loc, lower, upper) : upper;

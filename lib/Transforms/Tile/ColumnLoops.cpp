@@ -95,20 +95,49 @@ ColumnRanges::ColumnRanges(OpBuilder &b, Location loc, ArrayRef<Value> bounds, V
   upper = getConstantIntValue(bounds[1]) == kNoBound ? end : min(b, loc, bounds[1], end);
 }
 
+/// The first column that all rows keep, in [lower, upper].
+static Value getFullStart(OpBuilder &b, Location loc, const ColumnRanges &ranges) {
+  Value lower = ranges.lower, last = max(b, loc, lower, ranges.upper);
+  Value full = min(b, loc, max(b, loc, ranges.fullLower, lower), last);
+  if (ranges.startMultiple == 1)
+    return full;
+  AffineExpr start = b.getAffineDimExpr(0), first = b.getAffineDimExpr(1);
+  int64_t multiple = ranges.startMultiple;
+  full = affine::makeComposedAffineApply(b, loc, first + (start - first).ceilDiv(multiple) * multiple,
+                                         {OpFoldResult(full), OpFoldResult(lower)});
+  return min(b, loc, full, last);
+}
+
+/// Two rounds of partial tiles, then full ones: those up to `full`, then those up to the end, where no full ones
+/// follow. So the code of partial tiles is there once.
+static TileState createRounds(OpBuilder &b, Location loc, const ColumnRanges &ranges, Value full, TileState state,
+                              ColumnTiles tiles, FullColumnTiles fullTiles) {
+  Value fullEnd = min(b, loc, ranges.fullUpper, ranges.upper), zero = index(b, loc, 0);
+  state.push_back(ranges.lower);
+  state = createLoop(b, loc, zero, index(b, loc, 2), 1, state, [&](Value round, TileState carried) {
+    Value position = carried.pop_back_val();
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, round, zero);
+    Value stop = arith::SelectOp::create(b, loc, isFirst, full, ranges.upper);
+    carried = tiles(position, stop, /*isPartial=*/true, carried);
+    Value end;
+    carried = fullTiles(stop, fullEnd, carried, end);
+    carried.push_back(end);
+    return carried;
+  });
+  state.pop_back();
+  return state;
+}
+
 TileState attn::createColumnTiles(OpBuilder &b, Location loc, const ColumnRanges &ranges, TileState state,
                                   ColumnTiles tiles, FullColumnTiles fullTiles) {
   Value lower = ranges.lower, upper = ranges.upper;
   if (ranges.isNeverFull)
     return tiles(lower, upper, /*isPartial=*/true, state);
   if (ranges.startsPartial) {
-    Value full = min(b, loc, max(b, loc, ranges.fullLower, lower), max(b, loc, lower, upper));
-    if (ranges.startMultiple > 1) {
-      AffineExpr start = b.getAffineDimExpr(0), first = b.getAffineDimExpr(1);
-      int64_t multiple = ranges.startMultiple;
-      full = affine::makeComposedAffineApply(b, loc, first + (start - first).ceilDiv(multiple) * multiple,
-                                             {OpFoldResult(full), OpFoldResult(lower)});
-      full = min(b, loc, full, max(b, loc, lower, upper));
-    }
+    Value full = getFullStart(b, loc, ranges);
+    bool isStatic = getConstantIntValue(full) && getConstantIntValue(upper);
+    if (ranges.inRounds && ranges.endsPartial && !isStatic)
+      return createRounds(b, loc, ranges, full, state, tiles, fullTiles);
     state = tiles(lower, full, /*isPartial=*/true, state);
     lower = full;
   }

@@ -172,6 +172,7 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
   align(lower, tile.floorDiv(getKeyTile(s)));
   align(ranges.fullLower, tile.ceilDiv(getKeyTile(s)));
   ranges.isNeverFull |= s.hasFewKeys;
+  ranges.inRounds = isa<PrefillAttr>(s.schedule); // its steps are long code
   // Copies run ahead by whole tiles.
   if (auto block = dyn_cast<BlockAttr>(s.schedule); block && block.getStages() > 1)
     ranges.startMultiple = getKeyTile(s);

@@ -255,6 +255,7 @@ struct ColumnRanges {
   mlir::Value lower, upper, fullLower, fullUpper;
   bool startsPartial, endsPartial; ///< columns before the full ones, and after them, may be visited
   bool isNeverFull;
+  bool inRounds = false;     ///< a loop takes partial tiles on both sides of full ones, so their code is there once
   int64_t startMultiple = 1; ///< full tiles begin at a multiple of this many columns after `lower`
 };
 /// Accumulates the tiles of [lower, upper).
