@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/CodeGen/CodeGen.h"
+#include "ConstantBytes.h"
 #include "NarrowFloats.h"
 #include "ObjectCache.h"
 #include "attn-c/attn_cuda.h"
@@ -80,6 +81,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
 /// What LLVM's passes read of the target in the module itself.
 static void prepareModule(Module &module, const TargetInfo &target) {
   moveNarrowFloatsAsIntegers(module);
+  makeConstantsBytes(module);
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
     if (function.isDeclaration())
