@@ -80,7 +80,7 @@ static LogicalResult splitRows(RewriterBase &rewriter, PackOp op, const TargetIn
   return success();
 }
 
-// Parts are copied part by part.
+// Parts are copied part by part, by a function: its code is long, and whole and short tiles have equal ones.
 LogicalResult attn::cpu::packParts(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   SmallVector<AffineMap> maps = getMaps(op);
   int64_t parts = getNumParts(op.getOutput(), maps[1]), inputParts = getNumParts(op.getInput(), maps[0]);
@@ -88,23 +88,26 @@ LogicalResult attn::cpu::packParts(RewriterBase &rewriter, PackOp op, const Targ
     return splitRows(rewriter, op, target);
   if (inputParts != parts)
     return op.emitOpError("expected as many parts as its input has, ") << inputParts << ", found " << parts;
-  auto getPart = [&](Value memref, AffineMap map, int64_t part) {
-    Location loc = op.getLoc();
+  Location loc = op.getLoc();
+  auto getPart = [&](Value memref, AffineMap map, Value part) {
     SmallVector<OpFoldResult> sizes = memref::getMixedSizes(rewriter, loc, memref);
     SmallVector<OpFoldResult> offsets(sizes.size(), rewriter.getIndexAttr(0)),
         strides(sizes.size(), rewriter.getIndexAttr(1));
     unsigned dim = getPartsDim({memref, map});
     sizes[dim] = rewriter.getIndexAttr(1);
-    offsets[dim] = rewriter.getIndexAttr(part);
+    offsets[dim] = part;
     return memref::SubViewOp::create(rewriter, loc, memref, offsets, sizes, strides).getResult();
   };
-  for (int64_t part = 0; part < parts; ++part) {
-    rewriter.setInsertionPoint(op);
-    auto copy = PackOp::create(rewriter, op.getLoc(), TypeRange(), getPart(op.getInput(), maps[0], part),
-                               getPart(op.getOutput(), maps[1], part), op.getMapsAttr());
-    if (failed(lowerPack(rewriter, copy, target)))
-      return failure();
-  }
+  VectorBuilder vb(rewriter, loc, target, rewriter.getF32Type());
+  auto region = scf::ExecuteRegionOp::create(rewriter, loc, TypeRange(), /*no_inline=*/true);
+  rewriter.createBlock(&region.getRegion());
+  PackOp copy;
+  vb.loop(vb.index(0), vb.index(parts), 1, {}, [&](Value part, ValueRange) {
+    copy = PackOp::create(rewriter, loc, TypeRange(), getPart(op.getInput(), maps[0], part),
+                          getPart(op.getOutput(), maps[1], part), op.getMapsAttr());
+    return Values();
+  });
+  scf::YieldOp::create(rewriter, loc);
   rewriter.eraseOp(op);
-  return success();
+  return lowerPack(rewriter, copy, target);
 }
