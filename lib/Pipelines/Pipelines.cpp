@@ -166,6 +166,8 @@ static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) 
 static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
   const CPUOptions &options = phase.cpu;
   pm.addNestedPass<func::FuncOp>(createTileLinearPass({options.target}));
+  pm.addPass(createOutlineRegionsPass({/*repeats=*/true})); // those of equal layers are lowered once
+  pm.addPass(createMergeFunctionsPass());
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
   pm.addPass(createOutlineRegionsPass()); // before constants are folded into the captures of equal regions
   pm.addPass(createMergeFunctionsPass());

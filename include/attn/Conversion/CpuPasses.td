@@ -260,6 +260,9 @@ def OutlineRegionsPass : Pass<"attn-outline-regions", "::mlir::ModuleOp"> {
     captures, and a call of it. Constants are cloned. LLVM does not inline these functions. Products that a kernel
     contains several times, in full and partial tiles, become equal functions, which attn-merge-functions merges.
 
+    With `repeats`, parallel loops on memrefs that look like another one of the module are outlined too, as the layers
+    of a model have them: merged, they are lowered once.
+
     Skips regions with results and those of several blocks.
 
     ```mlir
@@ -269,7 +272,8 @@ def OutlineRegionsPass : Pass<"attn-outline-regions", "::mlir::ModuleOp"> {
     func.call @f_part(%x) : (index) -> ()
     ```
   }];
-  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let options = [Option<"repeats", "repeats", "bool", "false", "Parallel loops that the module has several times, too">];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif // ATTN_CONVERSION_CPUPASSES_TD

@@ -1,7 +1,8 @@
 //===- OutlineRegions.cpp - attn-outline-regions --------------------------===//
 //
-// Before: scf.execute_region with no_inline. After: a call of a private function,
-// which is not inlined. Equal ones are merged by attn-merge-functions.
+// Before: scf.execute_region with no_inline; with `repeats`, also parallel loops
+// that a module contains several times. After: a call of a private function, which
+// is not inlined. Equal ones are merged by attn-merge-functions.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,17 +57,50 @@ static void outline(IRRewriter &rewriter, scf::ExecuteRegionOp op) {
   rewriter.replaceOpWithNewOp<func::CallOp>(op, function, captures);
 }
 
+/// Equal for equal loops, whatever they capture.
+static llvm::hash_code hashLoop(scf::ForallOp loop) {
+  llvm::hash_code hash = llvm::hash_value(loop->getNumOperands());
+  loop->walk([&](Operation *op) {
+    hash = llvm::hash_combine(hash, op->getName(), op->getRawDictionaryAttrs(), op->hashProperties(),
+                              llvm::hash_combine_range(op->getOperandTypes()),
+                              llvm::hash_combine_range(op->getResultTypes()));
+  });
+  return hash;
+}
+
+/// Regions around the parallel loops that look like another one of the module.
+static void wrapRepeats(IRRewriter &rewriter, ModuleOp module) {
+  llvm::MapVector<size_t, SmallVector<scf::ForallOp, 1>> loops;
+  module.walk<WalkOrder::PreOrder>([&](scf::ForallOp loop) {
+    loops[size_t(hashLoop(loop))].push_back(loop);
+    return WalkResult::skip();
+  });
+  for (auto &[hash, equal] : loops)
+    for (scf::ForallOp loop : equal) {
+      if (equal.size() == 1 || loop->getNumResults() > 0)
+        continue;
+      rewriter.setInsertionPoint(loop);
+      auto region = scf::ExecuteRegionOp::create(rewriter, loop.getLoc(), TypeRange(), /*no_inline=*/true);
+      Block *block = rewriter.createBlock(&region.getRegion());
+      rewriter.moveOpBefore(loop, block, block->end());
+      rewriter.setInsertionPointToEnd(block);
+      scf::YieldOp::create(rewriter, loop.getLoc());
+    }
+}
+
 namespace {
 struct OutlineRegionsPass : public attn::impl::OutlineRegionsPassBase<OutlineRegionsPass> {
   using Base::Base;
   void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    if (repeats)
+      wrapRepeats(rewriter, getOperation());
     SmallVector<scf::ExecuteRegionOp> ops;
     getOperation().walk([&](scf::ExecuteRegionOp op) {
       if (op.getNoInline() && op.getNumResults() == 0 && op.getRegion().hasOneBlock() &&
           op->getParentOfType<func::FuncOp>())
         ops.push_back(op);
     });
-    IRRewriter rewriter(&getContext());
     for (scf::ExecuteRegionOp op : ops) // inner ones first
       outline(rewriter, op);
   }
