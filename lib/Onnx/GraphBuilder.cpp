@@ -32,7 +32,8 @@ bool attn::onnx::hasNoElements(const Sizes &sizes) {
 mlir::Type GraphBuilder::getElementType(DataType type) {
   switch (type) {
   case DataType::Bool: return getI1Type();
-  case DataType::Int8: return getI8Type();
+  case DataType::Int8:
+  case DataType::UInt8: return getI8Type();
   case DataType::Int32: return getI32Type();
   case DataType::Int64: return getI64Type();
   case DataType::Float16: return getF16Type();

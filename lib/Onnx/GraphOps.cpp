@@ -106,9 +106,9 @@ static const llvm::StringMap<RuleRow> &getRules() {
   static const llvm::StringMap<RuleRow> rules = [] {
     llvm::StringMap<RuleRow> table;
     for (llvm::ArrayRef<RuleRow> family :
-         {getElementwiseRules(), getMovementRules(), getIndexingRules(), getProductRules(), getConvolutionRules(),
-          getEinsumRules(), getPoolRules(), getRepeatRules(), getSelectionRules(), getResizeRules(), getRotaryRules(),
-          getReductionRules(), getNormalisationRules(), getAttentionRules()})
+         {getElementwiseRules(), getMovementRules(), getIndexingRules(), getProductRules(), getQuantisedRules(),
+          getConvolutionRules(), getEinsumRules(), getPoolRules(), getRepeatRules(), getSelectionRules(),
+          getResizeRules(), getRotaryRules(), getReductionRules(), getNormalisationRules(), getAttentionRules()})
       for (const RuleRow &row : family)
         table.try_emplace(row.op, row);
     return table;
@@ -147,11 +147,18 @@ Expected<Values> attn::onnx::buildNode(NodeView &view) {
       return view.fail("expected values of attributes, found a reference to " + quote(attribute.reference));
   if (!isStandardDomain(view.node.domain) && view.node.domain != kMicrosoftDomain)
     return view.fail("expected an operator of ONNX or com.microsoft, found the domain " + quote(view.node.domain));
+  auto rule = getRules().find(getRuleName(view.node));
+  auto holdsBytes = [](const Value &value) {
+    return llvm::is_contained({DataType::Int8, DataType::UInt8}, value.element);
+  };
+  if (auto bytes = llvm::find_if(view.operands, holdsBytes);
+      bytes != view.operands.end() && rule != getRules().end() && !rule->second.takesBytes)
+    return view.fail("expected operands of 16 bits or more, or BOOL, found " +
+                     getDataTypeName(int64_t(bytes->element)));
   std::optional<Values> results;
   if (isStandardDomain(view.node.domain))
     results = foldIntegers(view);
   if (!results) {
-    auto rule = getRules().find(getRuleName(view.node));
     if (rule == getRules().end())
       return view.fail("");
     if (Error error = checkOperands(view, rule->second.least, rule->second.most))

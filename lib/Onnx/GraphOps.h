@@ -72,7 +72,8 @@ using Rule = llvm::Expected<Values> (*)(NodeView &);
 struct RuleRow {
   llvm::StringRef op;
   Rule rule;
-  size_t least, most; ///< operands; the first `least` are required
+  size_t least, most;      ///< operands; the first `least` are required
+  bool takesBytes = false; ///< constants of INT8 and UINT8
 };
 
 // The families.
@@ -80,6 +81,7 @@ llvm::ArrayRef<RuleRow> getElementwiseRules();   ///< OpsElementwise.cpp
 llvm::ArrayRef<RuleRow> getMovementRules();      ///< OpsMovement.cpp: views, copies, parts
 llvm::ArrayRef<RuleRow> getIndexingRules();      ///< OpsIndexing.cpp: elements by computed positions
 llvm::ArrayRef<RuleRow> getProductRules();       ///< OpsProducts.cpp
+llvm::ArrayRef<RuleRow> getQuantisedRules();     ///< OpsQuantised.cpp: weights of 4 and 8 bits
 llvm::ArrayRef<RuleRow> getConvolutionRules();   ///< OpsConvolution.cpp
 llvm::ArrayRef<RuleRow> getPoolRules();          ///< OpsPools.cpp
 llvm::ArrayRef<RuleRow> getResizeRules();        ///< OpsResize.cpp

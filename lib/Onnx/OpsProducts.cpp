@@ -33,7 +33,7 @@ Value attn::onnx::addContraction(GraphBuilder &b, const Sizes &sizes, const Expr
 }
 
 /// The last two dimensions are matrices; the leading ones broadcast.
-static Expected<Value> multiply(NodeView &view, Value lhs, Value rhs) {
+Expected<Value> attn::onnx::multiply(NodeView &view, Value lhs, Value rhs) {
   GraphBuilder &b = view.b;
   bool isRow = lhs.getRank() == 1, isColumn = rhs.getRank() == 1;
   if (lhs.getRank() == 0 || rhs.getRank() == 0)

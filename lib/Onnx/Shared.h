@@ -22,6 +22,9 @@ llvm::Expected<Values> buildAs(NodeView &view, llvm::StringRef op, Values operan
 Attribute makeAttribute(llvm::StringRef name, int64_t integer);
 Attribute makeAttribute(llvm::StringRef name, float real);
 
+/// The product of matrices as MatMul has it (OpsProducts.cpp).
+llvm::Expected<Value> multiply(NodeView &view, Value lhs, Value rhs);
+
 /// The sum of lhs * rhs over `reductions`, the loops that the result's map leaves out.
 Value addContraction(GraphBuilder &b, const Sizes &sizes, const Exprs &map, llvm::ArrayRef<Operand> operands,
                      size_t loops, llvm::ArrayRef<size_t> reductions);

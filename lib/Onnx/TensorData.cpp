@@ -29,7 +29,9 @@ std::string attn::onnx::getDataTypeName(int64_t type) {
 /// The bytes of an element in the file; 0 for a type that no rule takes.
 static size_t getElementSize(DataType type) {
   switch (type) {
-  case DataType::Bool: return 1;
+  case DataType::Bool:
+  case DataType::Int8:
+  case DataType::UInt8: return 1;
   case DataType::Float16:
   case DataType::BFloat16: return 2;
   case DataType::Float:
@@ -57,8 +59,8 @@ Error attn::onnx::checkTensor(const TensorData &tensor) {
                                    "onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False)");
   size_t size = getElementSize(DataType(tensor.type.elementType));
   if (size == 0)
-    return llvm::createStringError("expected a tensor of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64 or BOOL, "
-                                   "found " +
+    return llvm::createStringError("expected a tensor of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64, INT8, UINT8 "
+                                   "or BOOL, found " +
                                    getDataTypeName(tensor.type.elementType));
   std::optional<int64_t> count = getNumElements(tensor.type);
   if (!count)
@@ -86,6 +88,8 @@ static int64_t getInteger(const TensorData &tensor, size_t index) {
   uint64_t bits = getBits(tensor, index);
   switch (DataType(tensor.type.elementType)) {
   case DataType::Bool: return bits != 0;
+  case DataType::Int8: return int8_t(bits);
+  case DataType::UInt8: return uint8_t(bits);
   case DataType::Int32: return int32_t(bits);
   default: return int64_t(bits);
   }

@@ -19,6 +19,9 @@ def TileMatmulPass : Pass<"attn-tile-matmul", "::mlir::func::FuncOp"> {
     rows that all of these ops have next to each other, such as (batch, sequence), become one first. A tile of an open
     number of rows has whole register blocks.
 
+    Quantised weights, the elementwise product of a constant of 8-bit integers and scales, move into the product that
+    reads them: `sum += x * (float(w) * scale)`. It then reads a byte a weight.
+
     Handles contractions with f32 or f64 results and one matrix without batch dimensions on the right, whose columns are
     a static number of whole panels. Skips products with little work, with fewer than 16 rows beside a matrix that is no
     constant, and those in parallel loops.
@@ -87,8 +90,8 @@ def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
     constant of consecutive panels. A tile then reads a panel sequentially, and no call packs or transposes it. A matrix
     with other uses is kept in addition.
 
-    Handles constants in the accumulation type of the product; others are widened when a tile copies its panel. Rejects
-    nothing.
+    Handles constants in the accumulation type of the product, and quantised weights with their scales; others are
+    widened when a tile copies its panel. Rejects nothing.
 
     ```mlir
     // before

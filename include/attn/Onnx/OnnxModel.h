@@ -27,6 +27,7 @@ namespace attn::onnx {
 enum class DataType : int64_t {
   Undefined = 0,
   Float = 1,
+  UInt8 = 2,
   Int8 = 3,
   Int32 = 6,
   Int64 = 7,

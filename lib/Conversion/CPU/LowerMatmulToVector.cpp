@@ -49,7 +49,7 @@ public:
     numColumns = sizes[m.column];
     numDepth = sizes[m.depth];
     bool hasFewRows = !ShapedType::isDynamic(numRows) && numRows < kMinPackedRows;
-    isPacked = !hasFewRows || m.isGathered || !m.b.isInnermost(m.column);
+    isPacked = !hasFewRows || m.isGathered || !m.b.isInnermost(m.column) || m.scale;
     panelVectors = getPanelVectors(vb.target, vb.elementType.getWidth(), numColumns);
     panelColumns = panelVectors * vb.lanes;
     isPartial = ShapedType::isDynamic(numColumns) || numColumns % panelColumns != 0;
@@ -60,7 +60,7 @@ public:
     tileRows = !ShapedType::isDynamic(numRows) && numRows <= kTileRows ? std::max<int64_t>(numRows, 1)
                                                                        : kTileRows / registerRows * registerRows;
     int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = isPacked && canMultiplyPairs() ? 2 : 1;
-    isPanel = isPacked && perRow == 1 && isPanelOfB();
+    isPanel = isPacked && perRow == 1 && isPanelOfB(/*isNarrow=*/hasFewRows && m.scale);
     tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
     panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) * perRow : kStreamDepth;
     if (isPacked && numDepth > panelDepth) // blocks that are about equal
@@ -108,11 +108,12 @@ private:
     return m.a.isInnermost(m.depth) && (m.b.isInnermost(m.column) || isEven);
   }
 
-  /// True if B is one panel as attn-pack-weights writes them: contiguous rows, in the type of the sums.
-  bool isPanelOfB() const {
+  /// True if B is one panel as attn-pack-weights writes them: contiguous rows, in the type of the sums or, for a few
+  /// rows of A, which widen each weight once, in that of quantised weights.
+  bool isPanelOfB(bool isNarrow) const {
     auto [strides, offset] = cast<MemRefType>(m.b.memref.getType()).getStridesAndOffset();
     return numColumns == panelColumns && !m.skipsZeros && strides.size() == 2 && strides[0] == panelColumns &&
-           m.b.isInnermost(m.column) && getElementTypeOrSelf(m.b.memref.getType()) == vb.elementType;
+           m.b.isInnermost(m.column) && (isNarrow || getElementTypeOrSelf(m.b.memref.getType()) == vb.elementType);
   }
 
   Value getSize(unsigned dim) {
@@ -165,6 +166,16 @@ private:
     Value vector = vb.loadAlong(m.b, m.column, position, mask);
     bool isMasked = !mask || m.b.getStrideAlong(m.column).has_value();
     return isMasked ? vector : vb.select(mask, vector, vb.zero(vector.getType()));
+  }
+
+  /// Vector `v` of a row of B, in f32 where it is scaled: quantised weights times the scales of their block.
+  Value loadWeights(Value depth, Value column, int64_t v) {
+    SmallVector<Value> position = getPosition({}, depth, column);
+    Value weights = loadAlongColumns(position, masks[v]);
+    if (!m.scale)
+      return weights;
+    Value scales = widen(vb.loadAlong(*m.scale, m.column, position, masks[v]));
+    return arith::MulFOp::create(b, loc, widen(weights), scales);
   }
 
   Value widen(Value value) { return vb.convert(value, vb.elementType); }
@@ -234,9 +245,7 @@ private:
   /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
   void pack(Value first, Value depth, Value column) {
     auto at = [&](Value k, Value j) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
-    auto vectorAt = [&](Value k, int64_t v) {
-      return loadAlongColumns(getPosition({}, vb.add(first, k), vb.add(column, v * vb.lanes)), masks[v]);
-    };
+    auto vectorAt = [&](Value k, int64_t v) { return loadWeights(vb.add(first, k), vb.add(column, v * vb.lanes), v); };
     panel->pack(depth, vb.subtract(getSize(m.column), column), at, vectorAt);
   }
 
@@ -289,6 +298,8 @@ private:
       sums = panel->multiply(rows, depth, scalarAt, skipsZeros);
     } else {
       auto vectorAt = [&](Value k, int64_t v) {
+        if (m.scale)
+          return loadWeights(vb.add(first, k), vb.add(column, v * vb.lanes), v);
         return loadColumns(m.b, getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes)), v);
       };
       sums = emitProducts(vb, rows, panelVectors, depth, scalarAt, vectorAt, skipsZeros);

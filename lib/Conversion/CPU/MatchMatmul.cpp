@@ -79,8 +79,29 @@ static std::optional<unsigned> matchZeroSkippingBody(Block &body) {
   return x.getArgNumber();
 }
 
+bool attn::cpu::hasScaledWeights(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 3 || op.getNumDpsInits() != 1)
+    return false;
+  Block &body = *op.getBlock();
+  auto match = [](Value value, auto isLeft) -> Value { // the other operand of a product
+    auto product = value ? value.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+    if (!product)
+      return {};
+    return isLeft(product.getLhs()) ? product.getRhs() : isLeft(product.getRhs()) ? product.getLhs() : Value();
+  };
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || (sum.getLhs() != body.getArgument(3) && sum.getRhs() != body.getArgument(3)))
+    return false;
+  Value product = sum.getLhs() == body.getArgument(3) ? sum.getRhs() : sum.getLhs();
+  Value weight = match(product, [&](Value x) { return getElement(x) == body.getArgument(0); });
+  Value quantised = match(weight, [&](Value x) { return x == body.getArgument(2); });
+  auto widened = quantised ? quantised.getDefiningOp<arith::SIToFPOp>() : arith::SIToFPOp();
+  return widened && widened.getIn() == body.getArgument(1) && widened.getIn().getType().isInteger(8);
+}
+
 FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics())
+  bool isScaled = hasScaledWeights(op);
+  if ((op.getNumDpsInputs() != 2 && !isScaled) || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics())
     return failure();
   auto isMultiplyAdd = [](Operation *first, Operation *second) {
     return isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second);
@@ -88,8 +109,9 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   // isContractionBody looks through any op of one operand, such as exp.
   auto isPlain = [](Operation &each) { return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(each); };
   std::optional<unsigned> skipping = matchZeroSkippingBody(*op.getBlock());
-  if (!skipping && (!llvm::all_of(op.getBlock()->without_terminator(), isPlain) ||
-                    !linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd)))
+  if (!isScaled && !skipping &&
+      (!llvm::all_of(op.getBlock()->without_terminator(), isPlain) ||
+       !linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd)))
     return failure();
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<unsigned> reductions;
@@ -97,22 +119,28 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   Matmul m;
   m.a = {op.getDpsInputs()[0], maps[0], /*isWhole=*/true};
   m.b = {op.getDpsInputs()[1], maps[1], /*isWhole=*/true};
-  m.c = {op.getDpsInits()[0], maps[2], /*isWhole=*/true};
+  m.c = {op.getDpsInits()[0], maps.back(), /*isWhole=*/true};
+  if (isScaled)
+    m.scale = {op.getDpsInputs()[2], maps[2], /*isWhole=*/true};
   Type type = getElementTypeOrSelf(m.c.memref.getType());
-  if ((!type.isF32() && !type.isF64()) || reductions.size() != 1 || maps[2].getNumResults() == 0)
+  if ((!type.isF32() && !type.isF64()) || reductions.size() != 1 || maps.back().getNumResults() == 0)
     return failure();
-  for (const Operand &operand : {m.a, m.b})
-    if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(operand.memref.getType()));
-        !element || element.getWidth() > type.getIntOrFloatBitWidth())
-      return failure();
+  auto isWider = [&](const Operand &operand) {
+    auto element = dyn_cast<FloatType>(getElementTypeOrSelf(operand.memref.getType()));
+    return !element || element.getWidth() > type.getIntOrFloatBitWidth();
+  };
+  if (isWider(m.a) || isWider(isScaled ? *m.scale : m.b))
+    return failure();
 
   // The lanes are the innermost dimension of C; B is the input that has it.
-  auto column = dyn_cast<AffineDimExpr>(maps[2].getResults().back());
+  auto column = dyn_cast<AffineDimExpr>(maps.back().getResults().back());
   if (!column || !m.c.isInnermost(column.getPosition()))
     return failure();
   m.column = column.getPosition();
   m.depth = reductions.front();
   bool isSwapped = involves(m.a.map, m.column);
+  if (isScaled && (isSwapped || !m.b.isInnermost(m.column) || !m.scale->isInnermost(m.column)))
+    return failure();
   if (isSwapped)
     std::swap(m.a, m.b);
   m.skipsZeros = skipping.has_value();

@@ -32,7 +32,11 @@ struct Matmul {
   llvm::SmallVector<unsigned> batch; ///< all others, a loop each
   bool isGathered = false;           ///< indices of B are calculated from column, depth and batch, as of a convolution
   bool skipsZeros = false;           ///< a zero of A skips its row of B, which may hold NaN there
+  std::optional<Operand> scale;      ///< B is of integers, times a float of a block of its rows
 };
+
+/// True for a sum of a * (float(b) * scale) with b of 8 bits: a product with quantised weights.
+bool hasScaledWeights(mlir::linalg::LinalgOp op);
 
 /// The matmul form of a contraction on memrefs; failure if it has none.
 mlir::FailureOr<Matmul> matchMatmul(mlir::linalg::LinalgOp op);

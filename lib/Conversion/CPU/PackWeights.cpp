@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Matmul.h"
 #include "attn/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,11 +26,13 @@ namespace attn {
 } // namespace attn
 
 using namespace mlir;
+using namespace attn;
 
 namespace {
 /// A panel of a constant matrix: all of its depth, `columns` columns from a multiple of them on.
 struct Panel {
   linalg::LinalgOp product;
+  OpOperand *operand; ///< of the product: weights, or the scales of quantised ones
   tensor::ExtractSliceOp slice;
   DenseElementsAttr matrix;
   bool isTransposed; ///< columns are the rows of the matrix
@@ -49,20 +52,21 @@ static bool isMultiple(OpFoldResult offset, int64_t step) {
          isConstantIntValue(forall.getMixedStep()[iv.getArgNumber()], step);
 }
 
-static FailureOr<Panel> matchPanel(linalg::LinalgOp op) {
-  if (!op.hasPureTensorSemantics() || !op->getParentOfType<scf::ForallOp>() || op.getNumDpsInputs() != 2 ||
-      op->getNumResults() != 1 || !linalg::isaContractionOpInterface(op))
+static FailureOr<Panel> matchPanel(linalg::LinalgOp op, unsigned input) {
+  bool isScaled = cpu::hasScaledWeights(op);
+  if (!op.hasPureTensorSemantics() || !op->getParentOfType<scf::ForallOp>() || op.getNumDpsInputs() <= input ||
+      op->getNumResults() != 1 || (!linalg::isaContractionOpInterface(op) && !isScaled))
     return failure();
-  OpOperand &b = *op.getDpsInputOperand(1);
+  OpOperand &b = *op.getDpsInputOperand(input);
   AffineMap map = op.getMatchingIndexingMap(&b), result = op.getIndexingMapsArray().back();
   auto slice = b.get().getDefiningOp<tensor::ExtractSliceOp>();
   DenseElementsAttr matrix;
   if (!slice || !matchPattern(slice.getSource(), m_Constant(&matrix)) || matrix.isSplat() ||
-      matrix.getElementType() != getElementTypeOrSelf(op->getResult(0)) || !slice.getType().hasStaticShape() ||
-      slice.getType().getRank() != 2 || slice.getSourceType().getRank() != 2 || map.getNumResults() != 2 ||
-      !slice.hasUnitStride() || result.getNumResults() == 0)
+      (!isScaled && matrix.getElementType() != getElementTypeOrSelf(op->getResult(0))) ||
+      !slice.getType().hasStaticShape() || slice.getType().getRank() != 2 || slice.getSourceType().getRank() != 2 ||
+      map.getNumResults() != 2 || !slice.hasUnitStride() || result.getNumResults() == 0)
     return failure();
-  Panel panel{op, slice, matrix, map.getResult(0) == result.getResults().back(), 0};
+  Panel panel{op, &b, slice, matrix, map.getResult(0) == result.getResults().back(), 0};
   if (panel.isTransposed && !isa<linalg::GenericOp>(op))
     return failure();
   unsigned column = panel.isTransposed ? 0 : 1;
@@ -101,8 +105,9 @@ struct PackWeightsPass : public attn::impl::PackWeightsPassBase<PackWeightsPass>
   void runOnOperation() override {
     SmallVector<Panel> panels;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (FailureOr<Panel> panel = matchPanel(op); succeeded(panel))
-        panels.push_back(*panel);
+      for (unsigned input : {1, 2})
+        if (FailureOr<Panel> panel = matchPanel(op, input); succeeded(panel))
+          panels.push_back(*panel);
     });
     IRRewriter rewriter(&getContext());
     llvm::MapVector<std::tuple<Attribute, int64_t, int64_t>, Value> constants;
@@ -136,7 +141,7 @@ private:
         ArrayRef<OpFoldResult>{one, rewriter.getIndexAttr(shape[1]), rewriter.getIndexAttr(shape[2])},
         ArrayRef<OpFoldResult>{one, one, one});
     rewriter.modifyOpInPlace(panel.product, [&] {
-      panel.product->setOperand(1, slice);
+      panel.operand->set(slice);
       auto generic = dyn_cast<linalg::GenericOp>(*panel.product);
       if (!generic || !panel.isTransposed)
         return;

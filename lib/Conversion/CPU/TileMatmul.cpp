@@ -37,11 +37,12 @@ using namespace attn::cpu;
 /// Vectors of a panel for a product of rows with a matrix of weights; failure where it is none, or has too little work
 /// or partial panels.
 static FailureOr<int64_t> matchWeights(linalg::LinalgOp op, const TargetInfo &target) {
-  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || !linalg::isaContractionOpInterface(op) ||
-      op->getParentOfType<scf::ForallOp>())
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || op->getParentOfType<scf::ForallOp>() ||
+      (!linalg::isaContractionOpInterface(op) && !hasScaledWeights(op)))
     return failure();
-  FailureOr<linalg::ContractionDimensions> dims = linalg::inferContractionDims(op);
-  AffineMap b = op.getMatchingIndexingMap(op.getDpsInputOperand(1)), c = op.getIndexingMapsArray().back();
+  AffineMap a = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
+            b = op.getMatchingIndexingMap(op.getDpsInputOperand(1)), c = op.getIndexingMapsArray().back();
+  FailureOr<linalg::ContractionDimensions> dims = linalg::inferContractionDims({a, b, c});
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
   if (failed(dims) || !type || (!type.isF32() && !type.isF64()) || !dims->batch.empty() || dims->n.size() != 1 ||
       dims->k.size() != 1 || dims->m.empty() || b.getNumResults() != 2 || !b.isProjectedPermutation() ||
@@ -212,6 +213,34 @@ static LogicalResult tileRoot(RewriterBase &rewriter, linalg::LinalgOp root, con
   return success();
 }
 
+/// Moves the products of constant integers and scales, as quantised weights are written, into the products that read
+/// them, which then read the narrow type.
+static void fuseScales(RewriterBase &rewriter, Operation *function) {
+  SmallVector<linalg::GenericOp> products;
+  function->walk([&](linalg::GenericOp op) {
+    if (op.hasPureTensorSemantics() && linalg::isaContractionOpInterface(op))
+      products.push_back(op);
+  });
+  for (linalg::GenericOp product : products) {
+    OpOperand &weights = *product.getDpsInputOperand(1);
+    auto scaled = weights.get().getDefiningOp<linalg::GenericOp>();
+    if (!scaled || scaled.getNumDpsInputs() != 2 || !linalg::areElementwiseOpsFusable(&weights) ||
+        !matchPattern(scaled.getDpsInputs()[0], m_Constant()))
+      continue;
+    rewriter.setInsertionPoint(product);
+    FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, &weights);
+    if (failed(fused))
+      continue;
+    if (!hasScaledWeights(cast<linalg::LinalgOp>(fused->fusedOp))) {
+      rewriter.eraseOp(fused->fusedOp);
+      continue;
+    }
+    rewriter.replaceOp(product, fused->fusedOp->getResults().take_back(1));
+    if (scaled->use_empty())
+      rewriter.eraseOp(scaled);
+  }
+}
+
 static LogicalResult simplifyLoops(Operation *function) {
   RewritePatternSet patterns(function->getContext());
   scf::ForallOp::getCanonicalizationPatterns(patterns, function->getContext());
@@ -229,6 +258,7 @@ struct TileMatmulPass : public attn::impl::TileMatmulPassBase<TileMatmulPass> {
     if (failed(info))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
+    fuseScales(rewriter, getOperation());
     auto roots = findRoots(getOperation(), *info);
     for (auto &[root, tiled] : roots)
       if (failed(collapseRows(rewriter, root, tiled)))
