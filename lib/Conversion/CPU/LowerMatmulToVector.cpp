@@ -60,6 +60,7 @@ public:
     tileRows = !ShapedType::isDynamic(numRows) && numRows <= kTileRows ? std::max<int64_t>(numRows, 1)
                                                                        : kTileRows / registerRows * registerRows;
     int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = isPacked && canMultiplyPairs() ? 2 : 1;
+    int64_t together = m.hasNibbles ? 2 : perRow; // rows of B
     isPanel = isPacked && perRow == 1 && isPanelOfB(/*isNarrow=*/hasFewRows && m.scale);
     tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
     panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) * perRow : kStreamDepth;
@@ -67,7 +68,7 @@ public:
       panelDepth = llvm::divideCeil(numDepth, llvm::divideCeil(numDepth, panelDepth));
     else if (!ShapedType::isDynamic(numDepth))
       panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
-    panelDepth = llvm::alignTo(panelDepth, perRow);
+    panelDepth = llvm::alignTo(panelDepth, together);
     bool isTransposed = !m.isGathered && !m.b.isInnermost(m.column);
     if (perRow > 1)
       panel = std::make_unique<MatmulPairs>(vb, m.b, isTransposed, panelDepth, panelVectors);
@@ -174,8 +175,48 @@ private:
     Value weights = loadAlongColumns(position, masks[v]);
     if (!m.scale)
       return weights;
-    Value scales = widen(vb.loadAlong(*m.scale, m.column, position, masks[v]));
-    return arith::MulFOp::create(b, loc, widen(weights), scales);
+    Value scales = loadScales(position, v);
+    if (!m.hasNibbles)
+      return arith::MulFOp::create(b, loc, widen(weights), scales);
+    // The nibble of an odd row is 4 bits further up.
+    Value shift = vb.subtract(vb.index(28), vb.multiply(vb.remainder(depth, 2), 4));
+    return scaleNibbles(weights, arith::IndexCastOp::create(b, loc, b.getI32Type(), shift), scales);
+  }
+  Value loadScales(ArrayRef<Value> position, int64_t v) {
+    return widen(vb.loadAlong(*m.scale, m.column, position, masks[v]));
+  }
+
+  /// float((bytes << shift) >> 28) * scales, in 32 bits
+  Value scaleNibbles(Value bytes, Value shift, Value scales) {
+    auto type = VectorType::get({vb.lanes}, b.getI32Type());
+    Value wide = arith::ExtSIOp::create(b, loc, type, bytes);
+    auto splat = [&](Value number) { return vector::BroadcastOp::create(b, loc, type, number); };
+    Value up = arith::ShLIOp::create(b, loc, wide, splat(shift));
+    Value bits = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(28));
+    Value nibbles = arith::ShRSIOp::create(b, loc, up, splat(bits));
+    Value numbers = arith::SIToFPOp::create(b, loc, VectorType::get({vb.lanes}, vb.elementType), nibbles);
+    return arith::MulFOp::create(b, loc, numbers, scales);
+  }
+
+  /// emitProducts of nibbles: the two rows of a byte at a time.
+  Values multiplyNibbles(int64_t rows, Value first, Value depth, Value column, const ScalarAt &scalarAt) {
+    auto getShift = [&](int64_t bits) -> Value { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(bits)); };
+    return vb.loop(vb.index(0), depth, 2, Values(rows * panelVectors, vb.splat(0)), [&](Value k, ValueRange carried) {
+      Values sums(carried), even, odd;
+      for (int64_t v = 0; v < panelVectors; ++v) {
+        SmallVector<Value> position = getPosition({}, vb.add(first, k), vb.add(column, v * vb.lanes));
+        Value bytes = loadAlongColumns(position, masks[v]), scales = loadScales(position, v);
+        even.push_back(scaleNibbles(bytes, getShift(28), scales));
+        odd.push_back(scaleNibbles(bytes, getShift(24), scales));
+      }
+      for (int64_t part : {0, 1})
+        for (int64_t r = 0; r < rows; ++r) {
+          Value scalar = vb.broadcast(widen(scalarAt(r, vb.add(k, part), /*isPair=*/false)));
+          for (int64_t v = 0; v < panelVectors; ++v)
+            sums[r * panelVectors + v] = vb.multiplyAdd(scalar, (part ? odd : even)[v], sums[r * panelVectors + v]);
+        }
+      return sums;
+    });
   }
 
   Value widen(Value value) { return vb.convert(value, vb.elementType); }
@@ -296,6 +337,8 @@ private:
     Values sums;
     if (panel) {
       sums = panel->multiply(rows, depth, scalarAt, skipsZeros);
+    } else if (m.hasNibbles) {
+      sums = multiplyNibbles(rows, first, depth, column, scalarAt);
     } else {
       auto vectorAt = [&](Value k, int64_t v) {
         if (m.scale)

@@ -79,6 +79,55 @@ static std::optional<unsigned> matchZeroSkippingBody(Block &body) {
   return x.getArgNumber();
 }
 
+/// The integer of a weight at an even or odd row, where its byte is `byte`; none for another expression.
+static std::optional<int64_t> evaluate(Value integer, BlockArgument byte, int64_t number, bool isOdd) {
+  if (integer == byte)
+    return number;
+  Attribute constant;
+  if (matchPattern(integer, m_Constant(&constant))) {
+    auto attribute = dyn_cast<IntegerAttr>(constant);
+    return attribute ? std::optional(attribute.getValue().getSExtValue()) : std::nullopt;
+  }
+  Operation *op = integer.getDefiningOp();
+  // The row is known by its parity alone.
+  if (auto parity = dyn_cast_or_null<arith::TruncIOp>(op); parity && parity.getType().isInteger(1)) {
+    auto cast = parity.getIn().getDefiningOp<arith::IndexCastOp>();
+    return cast && cast.getIn().getDefiningOp<linalg::IndexOp>() ? std::optional<int64_t>(isOdd) : std::nullopt;
+  }
+  if (auto select = dyn_cast_or_null<arith::SelectOp>(op)) {
+    std::optional<int64_t> condition = evaluate(select.getCondition(), byte, number, isOdd);
+    if (!condition)
+      return std::nullopt;
+    return evaluate(*condition ? select.getTrueValue() : select.getFalseValue(), byte, number, isOdd);
+  }
+  if (!isa_and_nonnull<arith::ShLIOp, arith::ShRSIOp>(op) || !integer.getType().isInteger(8))
+    return std::nullopt;
+  std::optional<int64_t> value = evaluate(op->getOperand(0), byte, number, isOdd),
+                         shift = evaluate(op->getOperand(1), byte, number, isOdd);
+  if (!value || !shift || *shift < 0 || *shift >= 8)
+    return std::nullopt;
+  return isa<arith::ShLIOp>(op) ? int8_t(uint8_t(*value) << *shift) : int8_t(*value) >> *shift;
+}
+
+/// True where even rows have the low 4 bits of their bytes, and odd ones the high 4 bits, of two rows each.
+static bool takesNibbles(linalg::LinalgOp op, Value integer) {
+  Block &body = *op.getBlock();
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  AffineMap map = op.getIndexingMapsArray()[1];
+  auto isDepth = [&](linalg::IndexOp index) { return reductions.size() == 1 && index.getDim() == reductions.front(); };
+  if (reductions.size() != 1 || !llvm::all_of(body.getOps<linalg::IndexOp>(), isDepth) || map.getNumResults() != 2 ||
+      map.getResult(0) != getAffineDimExpr(reductions.front(), op.getContext()).floorDiv(2))
+    return false;
+  for (int64_t number = -128; number < 128; ++number) {
+    int8_t low = int8_t(uint8_t(number) << 4);
+    if (evaluate(integer, body.getArgument(1), number, /*isOdd=*/false) != low >> 4 ||
+        evaluate(integer, body.getArgument(1), number, /*isOdd=*/true) != int8_t(number) >> 4)
+      return false;
+  }
+  return true;
+}
+
 bool attn::cpu::hasScaledWeights(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 3 || op.getNumDpsInits() != 1)
     return false;
@@ -96,7 +145,8 @@ bool attn::cpu::hasScaledWeights(linalg::LinalgOp op) {
   Value weight = match(product, [&](Value x) { return getElement(x) == body.getArgument(0); });
   Value quantised = match(weight, [&](Value x) { return x == body.getArgument(2); });
   auto widened = quantised ? quantised.getDefiningOp<arith::SIToFPOp>() : arith::SIToFPOp();
-  return widened && widened.getIn() == body.getArgument(1) && widened.getIn().getType().isInteger(8);
+  return widened && body.getArgument(1).getType().isInteger(8) &&
+         (widened.getIn() == body.getArgument(1) || takesNibbles(op, widened.getIn()));
 }
 
 FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
@@ -122,6 +172,7 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   m.c = {op.getDpsInits()[0], maps.back(), /*isWhole=*/true};
   if (isScaled)
     m.scale = {op.getDpsInputs()[2], maps[2], /*isWhole=*/true};
+  m.hasNibbles = isScaled && !op.getBlock()->getOps<linalg::IndexOp>().empty();
   Type type = getElementTypeOrSelf(m.c.memref.getType());
   if ((!type.isF32() && !type.isF64()) || reductions.size() != 1 || maps.back().getNumResults() == 0)
     return failure();
@@ -149,7 +200,7 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   if (involves(m.a.map, m.column) || !isPlainIndex(m.a.map, m.depth) || !isPlainIndex(m.c.map, m.column))
     return failure();
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  m.isGathered = !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.b.map, m.depth);
+  m.isGathered = !isScaled && (!isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.b.map, m.depth));
   // A panel is a transpose of B where B has its columns elsewhere.
   if (!m.isGathered && !m.b.isInnermost(m.column) && !m.b.isInnermost(m.depth))
     return failure();

@@ -33,9 +33,11 @@ struct Matmul {
   bool isGathered = false;           ///< indices of B are calculated from column, depth and batch, as of a convolution
   bool skipsZeros = false;           ///< a zero of A skips its row of B, which may hold NaN there
   std::optional<Operand> scale;      ///< B is of integers, times a float of a block of its rows
+  bool hasNibbles = false;           ///< a byte of B has rows 2k and 2k + 1 in its low and high 4 bits
 };
 
-/// True for a sum of a * (float(b) * scale) with b of 8 bits: a product with quantised weights.
+/// True for a sum of a * (float(b) * scale) with b of 8 bits, or of 4 as attn-pack-weights writes them: a product with
+/// quantised weights.
 bool hasScaledWeights(mlir::linalg::LinalgOp op);
 
 /// The matmul form of a contraction on memrefs; failure if it has none.

@@ -78,6 +78,32 @@ static FailureOr<Panel> matchPanel(linalg::LinalgOp op, unsigned input) {
   return panel;
 }
 
+/// True for weights of 4 bits, of an even number of rows and in blocks of an even number of them.
+static bool areNibbles(const Panel &panel) {
+  auto generic = dyn_cast<linalg::GenericOp>(*panel.product);
+  if (!generic || panel.isTransposed || !panel.matrix.getElementType().isInteger(8) ||
+      panel.matrix.getType().getDimSize(0) % 2 != 0)
+    return false;
+  AffineMap scales = generic.getIndexingMapsArray()[2];
+  auto block = dyn_cast<AffineBinaryOpExpr>(scales.getResult(0));
+  auto divisor = block ? dyn_cast<AffineConstantExpr>(block.getRHS()) : AffineConstantExpr();
+  return block && block.getKind() == AffineExprKind::FloorDiv && divisor && divisor.getValue() % 2 == 0 &&
+         llvm::all_of(panel.matrix.getRawData(), [](char byte) { return int8_t(byte) >= -8 && int8_t(byte) < 8; });
+}
+
+/// packed[p][k][j] of two rows: that of row 2k in the low 4 bits, that of row 2k + 1 in the high ones.
+static DenseElementsAttr joinNibbles(DenseElementsAttr packed) {
+  ShapedType type = packed.getType();
+  int64_t depth = type.getDimSize(1), columns = type.getDimSize(2);
+  ArrayRef<char> from = packed.getRawData();
+  std::vector<char> to(from.size() / 2);
+  for (size_t i = 0; i < to.size(); ++i) {
+    size_t row = i / columns, low = 2 * row * columns + i % columns; // 2 (p depth / 2 + k) = p depth + 2k
+    to[i] = char((from[low] & 15) | (from[low + columns] << 4));
+  }
+  return DenseElementsAttr::getFromRawBuffer(type.clone({type.getDimSize(0), depth / 2, columns}), to);
+}
+
 /// packed[p][k][j] = matrix[k][p * columns + j], or matrix[p * columns + j][k] of a transposed one.
 static DenseElementsAttr pack(const Panel &panel) {
   ShapedType type = panel.matrix.getType();
@@ -116,7 +142,9 @@ struct PackWeightsPass : public attn::impl::PackWeightsPassBase<PackWeightsPass>
       Value &packed = constants[{panel.matrix, panel.columns, int64_t(panel.isTransposed)}];
       if (!packed) {
         rewriter.setInsertionPointToStart(&getOperation().getBody().front());
-        packed = arith::ConstantOp::create(rewriter, panel.slice.getLoc(), pack(panel));
+        DenseElementsAttr elements = pack(panel);
+        packed = arith::ConstantOp::create(rewriter, panel.slice.getLoc(),
+                                           areNibbles(panel) ? joinNibbles(elements) : elements);
       }
       matrices.insert(panel.slice.getSource().getDefiningOp());
       readPanel(rewriter, panel, packed);
@@ -127,6 +155,28 @@ struct PackWeightsPass : public attn::impl::PackWeightsPassBase<PackWeightsPass>
   }
 
 private:
+  /// float(byte) becomes float(((k odd) ? byte : byte << 4) >> 4) of the byte of two rows.
+  void readNibbles(RewriterBase &rewriter, linalg::GenericOp product) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    Location loc = product.getLoc();
+    SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+    AffineExpr depth = maps[1].getResult(0);
+    maps[1] = AffineMap::get(maps[1].getNumDims(), 0, {depth.floorDiv(2), maps[1].getResult(1)}, &getContext());
+    product.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+    BlockArgument byte = product.getBody()->getArgument(1);
+    rewriter.setInsertionPointToStart(product.getBody());
+    auto getConstant = [&](int64_t number) -> Value {
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getI8IntegerAttr(number));
+    };
+    Value row = linalg::IndexOp::create(rewriter, loc, cast<AffineDimExpr>(depth).getPosition());
+    row = arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), row);
+    Value isOdd = arith::TruncIOp::create(rewriter, loc, rewriter.getI1Type(), row);
+    Value shift = arith::SelectOp::create(rewriter, loc, isOdd, getConstant(0), getConstant(4));
+    Value up = arith::ShLIOp::create(rewriter, loc, byte, shift);
+    Value nibble = arith::ShRSIOp::create(rewriter, loc, up, getConstant(4));
+    rewriter.replaceUsesWithIf(byte, nibble, [&](OpOperand &use) { return use.getOwner() != up.getDefiningOp(); });
+  }
+
   void readPanel(RewriterBase &rewriter, Panel &panel, Value packed) {
     auto shape = cast<RankedTensorType>(packed.getType()).getShape();
     rewriter.setInsertionPoint(panel.slice);
@@ -142,6 +192,8 @@ private:
         ArrayRef<OpFoldResult>{one, one, one});
     rewriter.modifyOpInPlace(panel.product, [&] {
       panel.operand->set(slice);
+      if (shape[1] != panel.slice.getType().getDimSize(0) && !panel.isTransposed)
+        readNibbles(rewriter, cast<linalg::GenericOp>(*panel.product));
       auto generic = dyn_cast<linalg::GenericOp>(*panel.product);
       if (!generic || !panel.isTransposed)
         return;
