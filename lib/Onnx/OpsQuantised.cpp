@@ -16,6 +16,9 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 
+/// The sizes of a tensor of larger blocks might overflow.
+static constexpr int64_t kMaxBlock = 65536;
+
 namespace {
 /// A matrix of weights (row, column), and scales (block of rows, column).
 struct Weights {
@@ -67,8 +70,9 @@ static Value addScaled(GraphBuilder &b, const Weights &weights) {
 static Error checkBlocks(NodeView &view, int64_t bits, int64_t depth, int64_t columns, int64_t block) {
   if (bits != 4 && bits != 8)
     return view.fail(formatv("expected weights of 4 or 8 bits, found {0}", bits));
-  if (depth <= 0 || columns <= 0 || block < 16 || !llvm::isPowerOf2_64(block) || depth > kMaxSize || columns > kMaxSize)
-    return view.fail(formatv("expected K and N of at least 1 and a block_size of 16 or a larger power of 2, found "
+  if (depth <= 0 || columns <= 0 || block < 16 || block > kMaxBlock || !llvm::isPowerOf2_64(block) ||
+      depth > kMaxSize || columns > kMaxSize)
+    return view.fail(formatv("expected K and N of at least 1 and a block_size of a power of 2 from 16 to 65536, found "
                              "{0}, {1} and {2}",
                              depth, columns, block));
   for (size_t i : {1, 2, 3})

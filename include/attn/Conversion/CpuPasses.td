@@ -91,7 +91,8 @@ def PackWeightsPass : Pass<"attn-pack-weights", "::mlir::func::FuncOp"> {
     with other uses is kept in addition.
 
     Handles constants in the accumulation type of the product, and quantised weights with their scales; others are
-    widened when a tile copies its panel. Rejects nothing.
+    widened when a tile copies its panel. Of quantised weights from -8 to 7 a byte has rows 2k and 2k + 1, in its low and
+    high 4 bits, and the product takes them apart by `linalg.index`. Rejects nothing.
 
     ```mlir
     // before
