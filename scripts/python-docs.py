@@ -40,7 +40,8 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("PyTorch's varlen_attn", "torch/_varlen_attn", ["varlen_attn"]),
     ("PyTorch, sequences on several ranks", "torch/parallel/_call", ["sharded_sdpa"]),
     ("PyTorch, the context of several ranks", "torch/parallel/_context_parallel", ["context_parallel", "unshard"]),
-    ("PyTorch, caches", "torch/_serving", ["paged_sdpa", "kv_append"]),
+    ("PyTorch, caches", "torch/_serving", ["paged_sdpa"]),
+    ("PyTorch, new rows of caches", "torch/_appending", ["kv_append"]),
     ("PyTorch, keys in two places", "torch/_merge", ["merge", "cascade_sdpa", "extend_sdpa"]),
     ("PyTorch, programs in C++", "torch/_kernels", ["with_kernels"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
@@ -61,6 +62,7 @@ PREFIXES = {
     "torch/_varlen": "attn.torch.",
     "torch/parallel/_call": "attn.torch.",
     "torch/parallel/_context_parallel": "attn.torch.",
+    "torch/_appending": "attn.torch.",
     "torch/_serving": "attn.torch.",
     "torch/_transformers": "attn.torch.",
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from attn.call import _call, _checks, _running
-from attn.kernel import _library
+from attn.kernel import _library, _tensor
 from attn.words import _signatures
 from attn.words._types import Alignment, Integers, MaskMod, ScoreMod, State, Tensor, TensorT
 from attn.words._words import Words
@@ -118,7 +118,8 @@ def sdpa(
       b_origin, h_origin: where batch and heads begin in it, for score_mod, mask_mod and dropout.
       whole: (Hq, Sq, Sk) of it, by which dropout counts; beside dropout and an origin.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
-        compile for exactly this problem at first, and leave batch and lengths open once they change.
+        compile for exactly this problem at first, and leave batch and lengths open once they change; so do calls
+        whose arrays are all tensors of PyTorch on the CPU, for False too.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
         the kernel is started on the stream that their library uses; docs/Python.md, "GPUs", says which are accepted.
 
@@ -133,7 +134,14 @@ def sdpa(
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
-    return _running.run(DENSE, locals())
+    given = locals()
+    if _tensor.is_torch(q) and target == "host":
+        from attn.torch import _handed  # PyTorch is there
+
+        made = _handed.sdpa(given)
+        if made is not None:
+            return made  # type: ignore[return-value]
+    return _running.run(DENSE, given)
 
 
 DENSE = _running.Kind(sdpa, ("q", "k", "v"), _call.dense, _running.forms)

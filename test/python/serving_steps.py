@@ -1,8 +1,11 @@
 """Random steps of a serving engine against the reference: lengths, pages, strides, types, trees, prefixes, key sums.
 
     build/venv/bin/python test/python/serving_steps.py --count 1000
+    PYTHONPATH=python build/frameworks/bin/python test/python/serving_steps.py --count 100 --compiled
 
 Each run of STEPS_A_KERNEL steps is one kernel for any sizes; the steps differ in their sequences, pages and values.
+With --eager and --compiled, attn.torch runs each step as well, with the same bits: its operators by plans, and in graphs
+of torch.compile without breaks.
 """
 
 import argparse
@@ -41,8 +44,9 @@ STRIDES = ("contiguous", "halves of all", "halves of a page")
 class Steps:
     """Steps of one kind: the type of the cache, a page, a layout, strides, a mask, and sizes of heads."""
 
-    def __init__(self, seed):
-        """Draws the kind."""
+    def __init__(self, seed, other=None):
+        """Draws the kind; `other` runs each step as well."""
+        self.other = other
         self.random = np.random.default_rng(seed)
         self.cache = self.pick(CACHES)
         self.page = int(self.pick([1, 3, 16, 16, 64, 128, 256]))
@@ -105,13 +109,14 @@ class Steps:
         if options.pop("sink", False):
             options["sink"] = self.random.standard_normal(self.heads)
         if options.pop("slopes", False):
-            slopes = np.exp2(-np.arange(1, 9) / 2)
-            options["score_mod"] = lambda s, b, h, i, j: s - slopes[h % 8] * (j - i)
+            options["slopes"] = np.exp2(-np.arange(1, 9) / 2)
         if options.pop("alibi", False):
             shape = self.heads if self.random.random() < 0.5 else (batch, self.heads)
             options["alibi_slopes"] = self.random.uniform(0.01, 0.5, shape).astype("f4")
         if options.pop("tree", False):
-            options["mask_mod"] = self.tree(batch, lengths, queries)
+            parents = self.random.random((batch, 80, 80)) < 0.5
+            parents[:, np.arange(80), np.arange(80)] = True
+            options["tree"] = (parents, (lengths - queries).astype(np.int32))
         return (q, *self.caches(pages), table, lengths.astype(np.int32)), options
 
     def scales_of(self, pages, free):
@@ -123,27 +128,17 @@ class Steps:
             scales[free] = np.nan
         return scales
 
-    def tree(self, batch, lengths, queries):
-        """Each token of a draft sees the cache, and of the draft itself what a random tree says."""
-        parents, first = self.random.random((8, 80, 80)) < 0.5, np.zeros(8, np.int32)
-        parents[:, np.arange(80), np.arange(80)] = True
-        first[:batch] = lengths - queries
-
-        def mask(b, h, i, j):
-            k = j - first[b]
-            return (k < 0) | parents[b, i, attn.functions.clip(k, 0, 79)]
-
-        return mask
-
     def check(self):
         """A step, against the reference."""
         arguments, options = self.draw()
         if options.pop("prefix_of_all", False):
             return self.check_prefix(arguments, options)
-        options["return_key_sums"] = self.has_sums
-        found = attn.paged_sdpa(*arguments, **options, return_lse=True, dynamic=True)
-        options = self.in_order(options, arguments[4])
-        return compare(found, reference.paged_sdpa, *arguments, **options, return_lse=True)
+        options |= dict(return_key_sums=self.has_sums, return_lse=True)
+        found = attn.paged_sdpa(*arguments, **with_functions(options), dynamic=True)
+        if self.other is not None:
+            self.other(arguments, options, found)
+        options = self.in_order(with_functions(options), arguments[4])
+        return compare(found, reference.paged_sdpa, *arguments, **options)
 
     @staticmethod
     def in_order(options, lengths):
@@ -180,11 +175,55 @@ class Steps:
         np.testing.assert_allclose(lse.T, total, atol=max(error, 1e-4))
 
 
-def run(count, seed=0):
-    """Runs so many steps; returns what failed, as texts."""
+def with_functions(options):
+    """The options with functions in the place of the arrays that they read, of any library."""
+    options = dict(options)
+    slopes, tree = options.pop("slopes", None), options.pop("tree", None)
+    if slopes is not None:
+        options["score_mod"] = lambda s, b, h, i, j: s - slopes[h % 8] * (j - i)
+    if tree is not None:
+        parents, first = tree
+
+        def mask(b, h, i, j):
+            """Each token of a draft sees the cache, and of the draft itself what a random tree says."""
+            k, row = j - first[b], attn.functions.clip(i, 0, 79)
+            return (k < 0) | parents[b, row, attn.functions.clip(k, 0, 79)]
+
+        options["mask_mod"] = mask
+    return options
+
+
+def by_torch(is_compiled):
+    """What runs a step by attn.torch: it has the bits of NumPy's."""
+    import torch
+
+    import attn.torch
+
+    def attend(arguments, options):
+        return attn.torch.paged_sdpa(*arguments, **with_functions(options))
+
+    def tensor(x):
+        if not isinstance(x, np.ndarray):
+            return tuple(map(tensor, x)) if isinstance(x, tuple) and isinstance(x[0], np.ndarray) else x
+        kind = getattr(torch, x.dtype.name)
+        return torch.from_numpy(x.view(f"i{x.itemsize}") if x.dtype.kind == "V" or "float8" in str(kind) else x).view(kind)
+
+    torch._dynamo.config.recompile_limit = 64  # of the graph of a kind: sizes of 0 and 1 have some of their own
+    attend = torch.compile(attend, fullgraph=True) if is_compiled else attend
+
+    def other(arguments, options, found):
+        options = {name: tensor(x) for name, x in options.items()}
+        for x, y in zip(attend(tuple(map(tensor, arguments)), options), found, strict=True):
+            assert torch.equal(x.nan_to_num(9.0), tensor(y).nan_to_num(9.0)), "expected the bits of attn.paged_sdpa"
+
+    return other
+
+
+def run(count, seed=0, other=lambda: None):
+    """Runs so many steps; returns what failed, as texts. `other` makes what runs those of a kind as well."""
     failures = []
     for kind in range(-(-count // STEPS_A_KERNEL)):
-        steps = Steps([seed, kind])
+        steps = Steps([seed, kind], other())
         for number in range(min(STEPS_A_KERNEL, count - kind * STEPS_A_KERNEL)):
             try:
                 steps.check()
@@ -198,8 +237,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--eager", action="store_true", help="by attn.torch as well")
+    parser.add_argument("--compiled", action="store_true", help="the same by torch.compile")
     chosen = parser.parse_args()
-    wrong = run(chosen.count, chosen.seed)
+    is_other = chosen.eager or chosen.compiled
+    wrong = run(chosen.count, chosen.seed, (lambda: by_torch(chosen.compiled)) if is_other else lambda: None)
     print("\n".join(wrong[:5]))
     print(f"{chosen.count} steps, {len(wrong)} kinds wrong")
     sys.exit(bool(wrong))

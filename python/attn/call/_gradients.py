@@ -175,11 +175,17 @@ def _run(
 
 
 def prepared(
-    operands: Sequence[Any], saved: tuple[Any, ...], names: tuple[str, ...], *, dynamic: bool | None, **options: Any
+    make: Callable[..., _call.Call],
+    operands: Sequence[Any],
+    saved: tuple[Any, ...],
+    names: tuple[str, ...],
+    *,
+    dynamic: bool | None,
+    **options: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    """The kernel of a call of `sdpa_backward`, and what it takes; `saved` are out, both terms of lse, dout and dlse."""
+    """The kernel of the backward of a call, and what it takes; `saved` are out, both terms of lse, dout and dlse."""
     score_mod = options.pop("score_mod", None)
-    call = _call.dense(*operands, **{"target": "host"} | options)
+    call = make(*operands, **{"target": "host"} | options)
     named = _Saved(*saved).checked(is_on_device=_cuda.is_target(call.target))
     return _kernel_of(call, named, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
 

@@ -15,11 +15,12 @@ except ImportError as error:
     raise ImportError("expected PyTorch for attn.torch, found none; write pip install torch") from error
 
 from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autocast, and what counts operations
+from attn.torch._appending import kv_append
 from attn.torch._flex import flex_attention
 from attn.torch._kernels import with_kernels
 from attn.torch._merge import cascade_sdpa, extend_sdpa, merge
 from attn.torch._sdpa import sdpa
-from attn.torch._serving import kv_append, paged_sdpa
+from attn.torch._serving import paged_sdpa
 from attn.torch._transformers import register_transformers
 from attn.torch._varlen import varlen_sdpa
 from attn.torch._varlen_attn import varlen_attn

@@ -30,6 +30,17 @@ FORWARD_MODE_OF_SERVING = (
 )
 
 
+def check_outside() -> None:
+    """The call is not one of those that PyTorch's context_parallel distributes.
+
+    Raises:
+      RuntimeError: it is.
+    """
+    # context_parallel has a function of its own in the place of PyTorch's.
+    if (torch.nn.functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
+        raise RuntimeError(CONTEXT_PARALLEL)
+
+
 def check(**given: Any) -> None:
     """For the arguments of a call that may be tensors; torch.compile has what is asked here among its guards.
 
@@ -37,9 +48,7 @@ def check(**given: Any) -> None:
       RuntimeError: PyTorch has replaced its own attention by one that distributes keys over ranks.
       TypeError: a tensor is distributed, or of a class whose memory is not its elements.
     """
-    # context_parallel has a function of its own in the place of PyTorch's.
-    if (torch.nn.functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
-        raise RuntimeError(CONTEXT_PARALLEL)
+    check_outside()
     for x in given.values():
         if x is not None and type(x) is not str and not _is_plain(x):
             break

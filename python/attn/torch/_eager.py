@@ -1,4 +1,4 @@
-"""Calls of `attn::sdpa` that nothing but autograd sees: without PyTorch's dispatcher, by plans.
+"""Calls of `attn::sdpa` and `attn::varlen_sdpa` that nothing but autograd sees: without PyTorch's dispatcher, by plans.
 
 A plan is made for the forms of the tensors and the constants of a call; further calls of these write addresses alone.
 """
@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from attn.call import _call, _gradients, _running
+from attn.call import _checks, _gradients, _running
 from attn.kernel._cache import plans
-from attn.torch import _ops, _planned
-from attn.torch._ops import Call
+from attn.torch import _ops, _planned, _record
 from attn.torch._planned import Step
 from attn.torch._record import CAPTURE
 
@@ -25,9 +24,11 @@ _C = torch._C
 
 NATIVE = _C._nn.scaled_dot_product_attention  # in the place of which context_parallel puts its own
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # whose functions nobody replaces
-TENSORS = ("q", "k", "v", "bias", "mask", "sink")  # of a call, in the order of kernels; captures follow
+# Of a call, in the order of kernels; captures follow.
+INTEGERS = ("q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k")  # of 32 bits
+TENSORS = ("q", "k", "v", "bias", "mask", "sink", *INTEGERS)
 CONSTANTS = ("scale", "causal", "align", "regions", "captured", "dynamic", "words")
-READ_BY_HOST = ("q_lengths", "kv_lengths", "offsets", "seeds", *_ops.ORIGINS)
+READ_BY_HOST = ("offsets", "seeds", *_ops.ORIGINS)
 OF_ROWS = ("max", "log_sum")  # what a backward reads beside out
 LARGEST_ELEMENT = 8  # bytes
 
@@ -46,21 +47,30 @@ def known(query: Any, key: Any, value: Any, mask: Any, constants: tuple[Any, ...
     return form.run(tensors)
 
 
-def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) -> tuple[Tensor, ...] | None:
+def run(
+    call: Any, returned: tuple[str, ...], given: tuple[Any, ...] | None = None, values: tuple[Any, ...] = ()
+) -> tuple[Tensor, ...] | None:
     """The results of these names; None where PyTorch has to see the operator, or a plan says too little.
 
     Args:
-      call: of `attn::sdpa`.
+      call: of `attn::sdpa` or `attn::varlen_sdpa`.
       returned: "out", and further results of which the caller reads.
       given: what `known` takes, if that is all that the call depends on.
+      values: what the kernel depends on beside forms and constants.
     """
-    if is_seen() or any(getattr(call, name) is not None for name in READ_BY_HOST):
+    if is_seen() or any(getattr(call, name, None) is not None for name in READ_BY_HOST):
         return None
-    named = {name: getattr(call, name) for name in TENSORS if getattr(call, name) is not None}
+    named = {name: x for name in TENSORS if (x := getattr(call, name, None)) is not None}
+    has_lengths = "kv_lengths" in named or "q_lengths" in named
+    if has_lengths and call.causal is call.align is None and _checks.placed(_record.words(call)):
+        return None  # whose alignment is said where lengths differ, which are values
+    for name in INTEGERS:
+        if name in named:
+            named[name] = _narrowed(named[name])
     tensors = (*named.values(), *call.captures)
     if not _are_plain(tensors):
         return None
-    constants = (returned, *named, *[getattr(call, name) for name in CONSTANTS[:-1]], repr(call.words))
+    constants = (returned, *named, *[getattr(call, name) for name in CONSTANTS[:-1]], repr(call.words), *values)
     key = _key(tensors, constants)
     form = plans.get(key) or plans.keep(key, _Form(call, list(named), returned))
     made = form.run(tensors)
@@ -68,6 +78,14 @@ def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) ->
         *operands, mask, words = given
         plans.keep(_key([*operands, *([] if mask is None else [mask])], words), form)
     return made
+
+
+def _narrowed(x: Tensor) -> Tensor:
+    """Integers as kernels have them, where they fit."""
+    if x.dtype == torch.int32 or not x.is_cpu:
+        return x
+    narrow = x.to(torch.int32)
+    return narrow if bool((narrow == x).all()) else x
 
 
 class _Form:
@@ -79,8 +97,8 @@ class _Form:
       saved: where out, max and log_sum stand among the results of a call that autograd records.
     """
 
-    def __init__(self, call: Call, named: list[str], returned: tuple[str, ...]) -> None:
-        self._constants = {name: getattr(call, name) for name in CONSTANTS}
+    def __init__(self, call: Any, named: list[str], returned: tuple[str, ...]) -> None:
+        self._kind, self._constants = type(call), {name: getattr(call, name) for name in CONSTANTS}
         self.names = [*named, *[f"{CAPTURE}{n}" for n in range(len(call.captures))]]
         self.returned = returned
         recorded = (*returned, *[name for name in OF_ROWS if name not in returned])
@@ -100,17 +118,19 @@ class _Form:
             step = self.steps[is_recorded] = self._forward(tensors, is_recorded)
         if step is None or not step.runs_here(addresses):
             return None
-        if is_recorded:
-            results: tuple[Tensor, ...] = _Sdpa.apply(self, step, addresses, *tensors)
-            return results
-        return tuple(step.run(tensors, addresses)[: len(self.returned)])
+        try:
+            if is_recorded:
+                results: tuple[Tensor, ...] = _Sdpa.apply(self, step, addresses, *tensors)
+                return results
+            return tuple(step.run(tensors, addresses)[: len(self.returned)])
+        except (TypeError, ValueError):  # prefix sums that the operator refuses
+            return None
 
-    def call(self, tensors: Sequence[Tensor]) -> Call:
+    def call(self, tensors: Sequence[Tensor]) -> Any:
         """The call of these tensors."""
-        named = dict(zip(self.names, tensors, strict=True))
-        captures = [x for name, x in named.items() if name.startswith(CAPTURE)]
-        arrays = {name: named.get(name) for name in TENSORS}
-        return Call(**arrays, captures=captures, **self._constants)  # type: ignore[arg-type]
+        arrays = dict(zip(self.names, tensors, strict=True))
+        captures = [arrays.pop(name) for name in self.names if name.startswith(CAPTURE)]
+        return self._kind(**arrays, captures=captures, **self._constants)
 
     def wanted(self, needs: Sequence[bool]) -> list[str]:
         """The names of the tensors that need a gradient."""
@@ -120,7 +140,7 @@ class _Form:
         call = self.call([x.detach() for x in tensors])
         flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
         options = call.options()
-        kernel, arrays = _running.prepared(_call.dense, call.q, call.k, call.v, **options, **flags)
+        kernel, arrays = _running.prepared(call.make, *call[: call.operands], **options, **flags)
         return _planned.made(kernel, arrays, tensors, self._kept[is_recorded])
 
     def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> Step | None:
@@ -130,7 +150,7 @@ class _Form:
         names = _ops.argument_names(call, self.wanted(needs))
         terms = (*saved[count:], cotangents[0], dlse)
         options = call.options()
-        kernel, arrays = _gradients.prepared((call.q, call.k, call.v), terms, names, **options)
+        kernel, arrays = _gradients.prepared(call.make, call[: call.operands], terms, names, **options)
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
             return None
@@ -193,7 +213,8 @@ def _by_operator(
     """The gradients where PyTorch sees them; one of second order is refused there."""
     count = len(form.names)
     wanted = ",".join(form.wanted(needs))
-    found: list[Tensor] = _ops.sdpa_backward(dout, *saved[count:], dlse, wanted, *form.call(saved[:count]).flat())
+    call = form.call(saved[:count])
+    found: list[Tensor] = type(call).differentiate(dout, *saved[count:], dlse, wanted, *call.flat())
     return found
 
 
@@ -209,6 +230,11 @@ def is_seen() -> bool:
         or forward_ad._current_level >= 0
         or _C._get_tracing_state() is not None
     )
+
+
+def has_no_values() -> bool:
+    """Whether a compiler, or a mode of PyTorch's own, may have tensors here whose values nobody knows."""
+    return bool(torch.compiler.is_compiling() or _C._len_torch_dispatch_stack())
 
 
 def _are_plain(tensors: Sequence[Any]) -> bool:

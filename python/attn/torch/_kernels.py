@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from attn.call import _call, _packed, _running, _serving
-from attn.torch import _ops, _record, _varlen
+from attn.torch import _ops, _varlen
 from attn.torch import _serving as _paged
 
 Tensor = torch.Tensor
@@ -143,7 +143,7 @@ def _named(nodes: Any, values: Any) -> dict[str, torch.fx.Node]:
     fields = zip(nodes._fields, nodes, strict=True)
     found = {NAMES.get(name, name): x for name, x in fields if isinstance(x, torch.fx.Node)}
     captures = getattr(nodes, "captures", ())
-    return found | (dict(zip(_record.functions(values).names, captures, strict=True)) if captures else {})
+    return found | (dict(zip(values.captured.split(","), captures, strict=True)) if captures else {})
 
 
 def _take_common_pages(graph: torch.fx.Graph, given: dict[str, torch.fx.Node], values: Any) -> None:

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._library.autograd import make_autograd_impl
+from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
 import attn
+from attn.call import _call
 from attn.torch import _context, _place, _record
 from attn.words import _words
 
@@ -63,7 +65,7 @@ class Call(NamedTuple):
     words: tuple[Any, ...] = ()
 
     of, flat, tensors = classmethod(_record.of), _record.flat, _record.tensors
-    options, input = _record.options, _record.input_of
+    options, input, make = _record.options, _record.input_of, staticmethod(_call.dense)
     operands = 3
 
 
@@ -112,6 +114,7 @@ def define(cls: type[Any], name: str) -> tuple[Any, Any]:
     backward = torch.library.custom_op(f"attn::{name}_backward", run_backward, **how, schema=schema)
     operator.register_fake(shapes)
     _add_gradient(cls, operator, backward)
+    cls.differentiate = backward  # as `_eager` finds it
     return operator, backward
 
 
@@ -185,18 +188,43 @@ def refuse_second_order(name: str, ctx: Any, *grads: Any) -> None:
     raise RuntimeError(SECOND_ORDER[name])
 
 
-def _check_recorded(operator: Any, check: Callable[..., None] = _context.refuse_forward_mode) -> None:
+def _no_plan(*arguments: Any) -> None:
+    """Of operators whose eager calls by plans are not theirs."""
+
+
+def _check_recorded(
+    operator: Any,
+    check: Callable[..., None] = _context.refuse_forward_mode,
+    plan: Callable[..., Any] = _no_plan,
+) -> None:
     """Has what records calls of an operator, in graphs of torch.compile too, check the leaves of its arguments first.
 
-    Without it PyTorch would take the results for constants of forward mode.
+    Without it PyTorch would take the results for constants of forward mode. A plan comes before all of that: it has the
+    results of a call that PyTorch sees nothing else of, and None of others.
     """
     record = make_autograd_impl(operator._opoverload, operator)
 
     def checked(keyset: Any, *arguments: Any, **keywords: Any) -> Any:
-        check(*pytree.tree_leaves(arguments))
+        made = plan(*arguments)
+        if made is not None:
+            return made or None  # of an operator without results
+        if torch.is_grad_enabled() or forward_ad._current_level >= 0:
+            check(*pytree.tree_leaves(arguments))
         return record(keyset, *arguments, **keywords)
 
     operator._lib.impl(operator._name, checked, "Autograd", with_keyset=True, allow_override=True)
+
+
+def run_by_plans(operator: Any, check: Callable[..., None], plan: Callable[..., Any], run: Callable[..., Any]) -> None:
+    """Has an operator without a gradient take the plans of eager calls, and `run` where there is none for a call."""
+    _check_recorded(operator, check, plan)
+
+    def planned(*arguments: Any) -> Any:
+        made = plan(*arguments)
+        return run(*arguments) if made is None else made or None
+
+    for device in DEVICES:
+        operator._lib.impl(operator._name, planned, device.upper(), allow_override=True)
 
 
 def _add_gradient(cls: type[Any], operator: Any, backward: Any) -> None:

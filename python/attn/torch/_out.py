@@ -17,7 +17,13 @@ from attn.torch import _context, _ops, _place, _record
 Tensor = torch.Tensor
 
 
-def define(cls: type[Any], name: str, others: dict[str, str], shapes: Callable[[Any], tuple[Tensor, ...]]) -> Any:
+def define(
+    cls: type[Any],
+    name: str,
+    others: dict[str, str],
+    shapes: Callable[[Any], tuple[Tensor, ...]],
+    plan: Callable[..., Any] = _ops._no_plan,
+) -> Any:
     """The operator attn::NAME_out whose calls are of this kind.
 
     Args:
@@ -25,6 +31,7 @@ def define(cls: type[Any], name: str, others: dict[str, str], shapes: Callable[[
       name: of attn's function that it runs.
       others: the results behind out, and the keywords of the function that ask for them.
       shapes: of a call all results, empty.
+      plan: as in `_ops.run_by_plans`.
     """
 
     def run(out: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
@@ -54,7 +61,7 @@ def define(cls: type[Any], name: str, others: dict[str, str], shapes: Callable[[
             )
         return tuple(made)
 
-    _ops._check_recorded(operator, functools.partial(_refuse_recorded, name))
+    _ops.run_by_plans(operator, functools.partial(_refuse_recorded, name), plan, run)
     return operator
 
 

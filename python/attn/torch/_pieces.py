@@ -8,6 +8,7 @@ keeps tensors apart; `put` makes of the rest the same function, which reads stan
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
 from typing import Any
@@ -26,6 +27,47 @@ Node = tuple[Any, ...]
 TAKEN = (torch.Tensor, np.ndarray, torch.nn.Module, bool, int, float, list, tuple, dict, functools.partial)
 TAKEN += (types.MethodType, types.FunctionType)
 PLAIN = (torch.Tensor, torch.nn.Parameter)  # tensors of torch.export have no values
+# Stand for sizes that a graph leaves open, one for each of b, h, i and j: an index runs below the size of its own.
+OPEN_SIZES = (2**30 + 1, 2**30 + 2, 2**30 + 3, 2**30 + 4)
+
+
+def found(
+    score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str, *, is_open: bool = True
+) -> tuple[tuple[Any, ...], list[torch.Tensor]]:
+    """What the tracer of functions is called with, constants alone, and the tensors of the graph that functions read.
+
+    Args:
+      score_mod, mask_mod, scores, element: as in `_regions.traced`.
+      is_open: sizes that the graph leaves open are any; otherwise they become those of this trace.
+    """
+    tensors: list[torch.Tensor] = []
+    leaves: list[Any] = [()]
+    if is_open:
+        sizes = tuple([_size(x, (), (OPEN_SIZES[n],)) for n, x in enumerate(scores)])
+    else:
+        sizes = scores = tuple([operator.index(x) for x in scores])
+    forms = [take(x, tensors, leaves) for x in (score_mod, mask_mod)]
+    leaves[0] = tuple(
+        [tuple([_size(x, scores, sizes) if is_open else operator.index(x) for x in y.shape]) for y in tensors]
+    )
+    return ((forms[0], forms[1]), sizes, element, *leaves), tensors
+
+
+def _size(size: int, scores: tuple[int, ...], sizes: tuple[int, ...]) -> int:
+    """A size as a constant: one that is open stands for the size of scores that it is, or of none the last one.
+
+    The comparison is a guard of the graph. What is of none is only this size.
+    """
+    from torch.fx.experimental.symbolic_shapes import has_static_value
+
+    if has_static_value(size):
+        return operator.index(size)
+    if not scores:
+        return sizes[0]
+    for other, placed in zip(scores, sizes, strict=True):
+        if not has_static_value(other) and size == other:
+            return placed
+    return operator.index(size)
 
 
 class Slot:
@@ -55,7 +97,7 @@ def take(
         is_known = not value.is_floating_point()  # positions are tested by the values
         if is_known:
             leaves.append(value)
-        form = (tuple(value.shape), str(value.dtype).replace("torch.", ""), value.requires_grad)
+        form = (str(value.dtype).replace("torch.", ""), value.requires_grad)
         return ("tensor", len(tensors) - 1, len(leaves) - 1 if is_known else -1, *form)
     if depth > MAX_DEPTH:
         leaves.append(value)
@@ -103,7 +145,7 @@ def put(node: Node, leaves: tuple[Any, ...], slots: dict[Any, Slot], name: str =
 
     Args:
       node: what `take` returned.
-      leaves: its leaves.
+      leaves: its leaves, behind the shapes of the tensors.
       slots: gets what stands for which tensor, by `_capture.place` of the stand-ins.
       name: of a tensor in the kernel.
     """
@@ -152,14 +194,18 @@ class Module:
 
 
 def _stand_in(form: list[Any], leaves: tuple[Any, ...], slots: dict[Any, Slot], name: str) -> _capture.Captured:
-    number, leaf, shape, element, requires_grad = form
+    number, leaf, element, requires_grad = form
+    shape, values = leaves[0][number], None
     if leaf >= 0 and type(leaves[leaf]) in PLAIN:
         with _disable_current_modes():
             values = _tensor.as_array(name, leaves[leaf].detach().cpu())
-            array = np.array(values, copy=True, order="C").view(_capture.Captured)
+    if values is not None and values.shape == shape:
+        array = np.array(values, copy=True, order="C").view(_capture.Captured)
     else:
         array = np.broadcast_to(np.zeros((), _tensor.dtype(element)), shape).view(_capture.Captured)
         array.tensor = Slot(number, requires_grad)
+        if values is not None and values.dtype.kind in "iu" and values.size:  # of an open number
+            array.bounds = (int(values.min()), int(values.max()))
     array.name = name
     slots[_capture.place(array)] = Slot(number, requires_grad)
     return array

@@ -61,7 +61,7 @@ def made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], 
     device = _device.of(inputs[0])
     is_here = isinstance(device, TorchDevice)
     given = list(inputs) if is_here else [_tensor.as_array("input", x.detach()) for x in inputs]
-    if len(given) != len(prepared) or any(_memory(x) != _memory(y) for x, y in zip(given, prepared, strict=True)):
+    if len(given) != len(prepared) or not all(_is_taken(x, y) for x, y in zip(given, prepared, strict=True)):
         return None
     shapes = zip(kernel.outputs, kernel.new_shapes(given), strict=True)
     forms = {x["name"]: (shape, getattr(torch, x["dtype"])) for x, shape in shapes}
@@ -70,6 +70,12 @@ def made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], 
         kept = [*kept, *others]
     plan, copied = kernel.device_plan(given, device, kept) if is_here else kernel.plan(given, kept)
     return Step(plan, copied, [_maker(*forms[name], inputs) for name in kept], device)
+
+
+def _is_taken(x: Any, y: Any) -> bool:
+    """Whether what a kernel takes is this, or of integers a copy: it takes lengths and prefix sums where they are."""
+    is_copy = isinstance(x, np.ndarray) and x.dtype == y.dtype == np.int32 and np.array_equal(x, y)
+    return is_copy or _memory(x) == _memory(y)
 
 
 def _memory(x: Any) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from attn.words import _words
 
 Tensor = torch.Tensor
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
+NO_WORDS = (None,) * len(_words.FORMS)
 NO_BOUND = _checks.UNBOUNDED  # of a window: None
 CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
 # Fields of calls that are no keywords of attn's functions: they stand for others, or say what is returned.
@@ -42,26 +43,27 @@ def of(cls: type[Any], arguments: tuple[Any, ...]) -> Any:
     """The call that an operator is called with; PyTorch drops trailing defaults."""
     count = len(cls._fields) - 1
     given = tuple(arguments[count:])
-    call = cls(*arguments[:count], words=given + (None,) * (len(_words.FORMS) - len(given)))
+    call = cls(*arguments[:count], words=given + NO_WORDS[len(given) :])
     # Of an empty list AOTInductor hands over none.
     return call._replace(captures=[]) if getattr(call, "captures", ()) is None else call
 
 
 def flat(call: Any) -> tuple[Any, ...]:
     """The arguments of the operator, the words one by one."""
-    return (*call[:-1], *(call.words or (None,) * len(_words.FORMS)))
+    return (*call[:-1], *(call.words or NO_WORDS))
 
 
 def tensors(call: Any) -> dict[str, Tensor]:
     """The tensors by name; those that functions read by that of the function's argument."""
     found = {name: x for name, x in zip(call._fields, call, strict=True) if isinstance(x, Tensor)}
     captures = getattr(call, "captures", ())
-    return found | (dict(zip(functions(call).names, captures, strict=True)) if captures else {})
+    return found | (dict(zip(call.captured.split(","), captures, strict=True)) if captures else {})
 
 
 def functions(call: Any) -> _trace.Regions:
-    """The functions of a call that has captures."""
-    return _trace.Regions(call.regions, tuple(call.captured.split(",")) if call.captured else ())
+    """The functions of a call that has captures, in whose sizes they are."""
+    names = tuple(call.captured.split(",")) if call.captured else ()
+    return _trace.sized(call.regions, names, tuple([tuple(x.shape) for x in call.captures]))
 
 
 def input_of(call: Any, name: str) -> Tensor:
@@ -82,17 +84,22 @@ def flat_words(given: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(words.values())
 
 
+def words(call: Any) -> dict[str, Any]:
+    """The words of a call that are there."""
+    found = {name: x for name, x in zip(_words.FORMS, call.words, strict=True) if x is not None}
+    for name, x in found.items():
+        if _words.FORMS[name] == "Bounds":
+            found[name] = tuple([None if bound == NO_BOUND else bound for bound in x])
+    return found
+
+
 def options(call: Any) -> dict[str, Any]:
     """The keywords of attn's function that run a call where its tensors are, beside its operands.
 
     Offsets and what dropout draws by are in their place, and functions; errors are those of `_place.options`.
     """
-    words = dict(zip(_words.FORMS, call.words, strict=True))
-    for name, form in _words.FORMS.items():
-        if form == "Bounds" and words[name] is not None:
-            words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
     fields = list(zip(call._fields, call, strict=True))[call.operands :]
-    named = {name: x for name, x in fields if name not in OTHERS} | words
+    named = {name: x for name, x in fields if name not in OTHERS} | words(call)
     if call.offsets is not None:  # causal or align is a word for where they go
         named["causal" if call.causal is not None else "align"] = call.offsets
     if named.get("whole") is not None:

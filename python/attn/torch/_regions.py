@@ -9,7 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attn.torch import _context, _pieces
+from attn.torch import _context, _eager, _pieces
 from attn.trace import _capture, _trace
 from attn.trace._symbols import Symbol
 
@@ -64,10 +64,9 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, q: torch.Tensor) -> tup
         return "", "", []
     element = "f64" if q.dtype == torch.float64 else "f32"
     if torch.compiler.is_compiling():
-        given: list[torch.Tensor] = []
-        leaves: list[Any] = []
-        forms = (_pieces.take(score_mod, given, leaves), _pieces.take(mask_mod, given, leaves))
-        found = (forms, scores, element, *leaves)
+        found, given = _pieces.found(score_mod, mask_mod, scores, element)
+        if not _is_traceable(*found):  # in any sizes: then it is one of these
+            found, given = _pieces.found(score_mod, mask_mod, scores, element, is_open=False)
         text, names, numbers = _text(*found), _names(*found), _numbers(*found)
         tensors = [given[n] if n >= 0 else _tensor(place, *found) for place, n in enumerate(numbers)]
     else:
@@ -85,6 +84,15 @@ def _as_read(x: torch.Tensor, sums: torch.dtype) -> torch.Tensor:
         return x.to(sums).contiguous()
     is_wide = x.dtype in (torch.int64, torch.uint32, torch.uint64)
     return x.contiguous() if x.dtype == torch.bool else x.to(torch.int64 if is_wide else torch.int32).contiguous()
+
+
+@_assume_constant_result
+def _is_traceable(*pieces: Any) -> bool:
+    try:
+        _of_pieces(*pieces)
+    except ValueError:
+        return False
+    return True
 
 
 @_assume_constant_result
@@ -127,8 +135,11 @@ def _traced(
     tensors: dict[Any, Any] = {}
     token = _capture.TENSORS.set(tensors)
     try:
-        with _disable_current_modes(), _Reads():  # of torch.export, whose tensors have no memory: those captured have
-            result = _trace.trace(score_mod, mask_mod, scores, element, is_form=True, is_on_device=None)
+        result = None if _eager.has_no_values() else _trace.recall(score_mod, mask_mod, scores, element)
+        if result is None:
+            # Modes of torch.export, whose tensors have no memory: those captured have.
+            with _disable_current_modes(), _Reads():
+                result = _trace.trace(score_mod, mask_mod, scores, element, is_form=True, is_on_device=None)
     finally:
         _capture.TENSORS.reset(token)
     found: list[Any] = []

@@ -21,11 +21,10 @@ from attn.torch import (
 )
 from attn.torch._ops import Call
 from attn.torch.parallel import _active
-from attn.words import _signatures, _words
+from attn.words import _signatures
 from attn.words._words import Words
 
 Tensor = torch.Tensor
-NO_WORDS = (None,) * len(_words.FORMS)
 
 
 def sdpa(
@@ -207,7 +206,7 @@ def sdpa(
         b_origin=b_origin,
         h_origin=h_origin,
         whole=None if whole is None else list(whole),
-        words=_record.flat_words(words) if words else NO_WORDS,
+        words=_record.flat_words(words) if words else _record.NO_WORDS,
     )
     returned = ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max))
     made = _eager.run(call, returned, given)

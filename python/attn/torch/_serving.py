@@ -1,6 +1,6 @@
-"""The operators `attn::paged_sdpa` and `attn::kv_append`, and `attn.torch.paged_sdpa` and `kv_append` over them.
+"""The operator `attn::paged_sdpa`, and `attn.torch.paged_sdpa` over it.
 
-Serving runs without gradients: neither operator has one. Their arguments are tensors and constants alone: functions of
+Serving runs without gradients: it has none. Its arguments are tensors and constants alone: functions of
 scores are text and the tensors that they read, as in `attn::sdpa`.
 """
 
@@ -12,7 +12,20 @@ from typing import Any, NamedTuple, Unpack
 import torch
 
 import attn
-from attn.torch import _append_steps, _context, _csr, _narrow, _ops, _out, _place, _record, _scales, _scores, _steps
+from attn.torch import (
+    _context,
+    _csr,
+    _eager,
+    _graph,
+    _narrow,
+    _ops,
+    _out,
+    _place,
+    _record,
+    _scales,
+    _scores,
+    _steps,
+)
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
@@ -54,6 +67,7 @@ class Call(NamedTuple):
 
 
 INPUTS = _record.schema(Call)
+NO_FUNCTIONS = ("", "")  # their text, and the names of what they read
 
 
 def _run(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -90,77 +104,53 @@ def _new_results(call: Call) -> tuple[Tensor, Tensor, Tensor]:
     return out, lse, lse.new_empty(of_keys)
 
 
+def _planned(call: Call, out: Tensor | None = None, *, return_lse: bool = True) -> tuple[Tensor, ...] | None:
+    """The results by a plan; None where there is none."""
+    if call.dynamic is not True or call.cu_seqlens_q is None or call.offsets is not None or _eager.is_seen():
+        return None
+    words = {} if call.words == _record.NO_WORDS else _record.words(call)
+    functions = (_record.functions(call).form, call.captured) if call.regions else NO_FUNCTIONS
+    constants = (
+        call.page_layout,
+        call.scale,
+        call.causal,
+        call.align,
+        return_lse,
+        call.with_sums,
+        *functions,
+        *_keys(words),
+    )
+    tensors = (call.q, call.k_cache, call.v_cache, call.block_table, call.kv_lengths, call.cu_seqlens_q)
+    return _steps.paged(*tensors, (call.sink, call.k_scale, call.v_scale, *call.captures), constants, out)
+
+
+def _keys(words: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Of one type and value: True is no number, though it has the hash of 1."""
+    return [(name, type(x), x) for name, x in words.items()]
+
+
+def _by_plan(*arguments: Any) -> tuple[Tensor, ...] | None:
+    """The results of the operator by a plan."""
+    call = Call.of(arguments)
+    made = _planned(call)
+    return made if made is None or call.with_sums else (*made, made[1].new_empty(0))
+
+
+def _into_by_plan(out: Tensor, *arguments: Any) -> tuple[Tensor, ...] | None:
+    """Those of the operator that writes out."""
+    call = Call.of(arguments)
+    made = _planned(call, out)
+    return made if made is None else (made[1], made[2] if call.with_sums else made[1].new_empty(0))
+
+
 _refuse_tangents = functools.partial(_context.refuse_forward_mode, message=_context.FORWARD_MODE_OF_SERVING)
-_ops._check_recorded(_operator, _refuse_tangents)
-_operator_out = _out.define(Call, "paged_sdpa", {"lse": "return_lse", "sums": "return_key_sums"}, _new_results)
-
-
-APPEND = "Tensor(a!) cache, Tensor new, Tensor? positions=None, Tensor? block_table=None, Tensor? slots=None, "
-APPEND += "str? page_layout=None, Tensor? scale=None, Tensor(b!)? scale_cache=None, "
-APPEND += "Tensor? rope_cos=None, Tensor? rope_sin=None, Tensor? rope_positions=None, bool rope_interleaved=False"
-
-
-def _run_append(
-    cache: Tensor,
-    new: Tensor,
-    positions: Tensor | None = None,
-    block_table: Tensor | None = None,
-    slots: Tensor | None = None,
-    page_layout: str | None = None,
-    scale: Tensor | None = None,
-    scale_cache: Tensor | None = None,
-    rope_cos: Tensor | None = None,
-    rope_sin: Tensor | None = None,
-    rope_positions: Tensor | None = None,
-    rope_interleaved: bool = False,
-) -> None:
-    _out.check_writable("kv_append", "cache", cache)
-    given = {"positions": positions, "block_table": block_table, "slots": slots}
-    given |= {"scale": scale, "scale_cache": scale_cache, "rope_cos": rope_cos, "rope_sin": rope_sin}
-    given["rope_positions"] = rope_positions
-    tensors = {"q": cache, "new": new} | {name: x for name, x in given.items() if x is not None}
-    options = _place.options(tensors, {} if page_layout is None else {"page_layout": page_layout})
-    attn.kv_append(cache, new, **given, rope_interleaved=rope_interleaved, **options)
-
-
-_append = torch.library.custom_op(
-    "attn::kv_append",
-    _run_append,
-    mutates_args=("cache", "scale_cache"),
-    device_types=_ops.DEVICES,
-    schema=f"({APPEND}) -> ()",
+_ops.run_by_plans(_operator, _refuse_tangents, _by_plan, _run)
+_operator_out = _out.define(
+    Call, "paged_sdpa", {"lse": "return_lse", "sums": "return_key_sums"}, _new_results, _into_by_plan
 )
 
 
-@_append.register_fake
-def _append_shapes(cache: Tensor, *arguments: Any) -> None:
-    names = ("new", "positions", "block_table", "slots", "page_layout", "scale", "scale_cache")
-    names += ("rope_cos", "rope_sin", "rope_positions")
-    named = {name: x for name, x in zip(names, arguments, strict=False) if isinstance(x, Tensor)}
-    _place.check({"q": cache, **named})
-
-
-def _refuse_recorded(cache: Tensor, new: Tensor, *others: Any) -> None:
-    """Autograd sees no write: rows would keep the gradients of what they were, and new rows get none.
-
-    Raises:
-      TypeError: the cache or new rows require a gradient that is recorded.
-      RuntimeError: one has a tangent.
-    """
-    _refuse_tangents(cache, new)
-    if torch.compiler.is_exporting():  # models have parameters; who runs the program says whether gradients are wanted
-        return
-    for name, x in (("cache", cache), ("new", new)):
-        if x.requires_grad and torch.is_grad_enabled():
-            raise TypeError(
-                f"expected {name} of attn::kv_append to require no gradient, found one that does: rows are written in "
-                f"place without one; write {name}.detach(), or for inference call it under torch.no_grad()"
-            )
-
-
-_ops._check_recorded(_append, _refuse_recorded)
-
-
+@_graph.whole
 def paged_sdpa(
     q: Tensor,
     k_cache: Tensor,
@@ -209,9 +199,9 @@ def paged_sdpa(
         are padding: `out` keeps what it holds there, a new one has 0; lse is −inf. On a GPU new ones have anything.
       kv_indptr, kv_indices, last_page_len: in the place of block_table and kv_lengths, as FlashInfer has them: (B + 1,)
         prefix sums of the numbers of pages, the pages of all sequences one after the other, and (B,) rows of the last
-        page of each. A block table is made of them: 30 to 50 µs a call on a processor; on a GPU a few launches, and
-        the host waits for the longest sequence, so that graphs of CUDA take a block_table alone. One that layers share
-        is better made once.
+        page of each. kv_lengths may stand in the place of the last ones, and the pages in that of block_table. A block
+        table is made of them: 30 to 50 µs a call on a processor; on a GPU a few launches, and the host waits for the
+        longest sequence, so that graphs of CUDA take a block_table alone. One that layers share is better made once.
       page_layout: "nhd" or "hnd".
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal, align: as in `attn.paged_sdpa`; offsets are (B,).
@@ -250,25 +240,24 @@ def paged_sdpa(
         heads = k_cache.shape[-2 if page_layout == "nhd" else 1]
         k_scale, v_scale = _scales.of(k_scale, v_scale, k_cache, heads)
     has_functions = score_mod is not None or mask_mod is not None
-    if dynamic is True and cu_seqlens_q is not None and not has_functions:
-        tables, others = (block_table, kv_lengths, cu_seqlens_q), (sink, k_scale, v_scale, alibi_slopes)
-        # Of one type and value: True is no number, though it has the hash of 1.
-        given = [(name, type(x), x) for name, x in words.items()] if words else ()
-        constants = (page_layout, scale, causal, align, return_lse, return_key_sums, *given)
-        made = _steps.paged(q, k_cache, v_cache, *tables, others, constants, out)
+    is_scored = has_functions or alibi_slopes is not None or softcap_first
+    if not is_scored and dynamic is True and cu_seqlens_q is not None and not _eager.is_seen():
+        constants = (page_layout, scale, causal, align, return_lse, return_key_sums, *NO_FUNCTIONS, *_keys(words))
+        tensors = (q, k_cache, v_cache, block_table, kv_lengths, cu_seqlens_q)
+        made = _steps.paged(*tensors, (sink, k_scale, v_scale), constants, out)
         if made is not None:
-            return made
-    tensors = {"block_table": block_table, "kv_lengths": kv_lengths, "cu_seqlens_q": cu_seqlens_q, "sink": sink}
-    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align, "alibi_slopes": alibi_slopes}
-    tensors["out"] = out
-    _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
+            return made if len(made) > 1 else made[0]
     offsets, causal, align = _record.offsets(causal, align)
     given = (block_table, kv_lengths, cu_seqlens_q, offsets)
-    table, lengths, sums, offsets = [_record.integers(x, q.device) for x in given]
-    is_scored = has_functions or alibi_slopes is not None
-    shape = _shape(q, k_cache, table, sums, page_layout) if is_scored else ()
-    how = {"lengths": (sums, lengths), "is_first": softcap_first, "dynamic": dynamic}
-    functions, words = _scores.traced(score_mod, mask_mod, shape, q, words, alibi_slopes, **how)
+    table, lengths, sums, offsets = [x if x is None else _record.integers(x, q.device) for x in given]
+    tensors = {"block_table": table, "kv_lengths": lengths, "cu_seqlens_q": sums, "sink": sink, "causal": offsets}
+    tensors |= {"k_scale": k_scale, "v_scale": v_scale, "alibi_slopes": alibi_slopes, "out": out}
+    _context.check(q=q, k_cache=k_cache, v_cache=v_cache, **tensors)
+    functions: _scores.Traced = (*NO_FUNCTIONS, [])
+    if is_scored:
+        shape = _shape(q, k_cache, table, sums, page_layout)
+        how = {"lengths": (sums, lengths), "is_first": softcap_first, "dynamic": dynamic}
+        functions, words = _scores.traced(score_mod, mask_mod, shape, q, words, alibi_slopes, **how)
     regions, captured, captures = functions
     call = Call(
         *(q, k_cache, v_cache, table, lengths, captures),
@@ -285,8 +274,12 @@ def paged_sdpa(
         regions=regions,
         captured=captured,
         with_sums=return_key_sums,
+        words=_record.flat_words(words) if words else _record.NO_WORDS,
     )
-    given = (*call[:-1], *_record.flat_words(words))
+    made = _planned(call, out, return_lse=return_lse) if is_scored else None
+    if made is not None:
+        return made if len(made) > 1 else made[0]
+    given = _record.flat(call)
     out, lse, sums = _operator(*given) if out is None else (out, *_operator_out(out, *given))
     results = (out, *([lse] if return_lse else []), *([sums] if return_key_sums else []))
     return results if len(results) > 1 else out
@@ -300,12 +293,16 @@ def _table_of(
     Raises:
       TypeError: neither, or both, are whole.
     """
-    if block_table is not None or kv_lengths is not None or csr[0] is None:
+    page = k_cache.shape[1 if page_layout == "nhd" else 2]
+    kv_indptr, kv_indices, last_page_len = csr
+    if kv_indices is None and block_table is not None and block_table.dim() == 1:
+        kv_indices, block_table = block_table, None
+    if kv_indptr is None or block_table is not None or (kv_lengths is not None and last_page_len is not None):
         raise TypeError(
-            "expected block_table and kv_lengths, or kv_indptr, kv_indices and last_page_len in their place, found "
-            "parts of them; write one of the two whole"
+            "expected block_table and kv_lengths, or kv_indptr, kv_indices and last_page_len or kv_lengths in their "
+            "place, found parts of them, or both; write one of the two whole"
         )
-    return _csr.table(*csr, k_cache.shape[1 if page_layout == "nhd" else 2])
+    return _csr.table(kv_indptr, kv_indices, last_page_len, page, kv_lengths)
 
 
 def _shape(
@@ -321,62 +318,9 @@ def _shape(
     if sums is None:
         return (table.shape[0], q.shape[1], q.shape[2], keys)
     longest = q.shape[0]
-    if not torch.compiler.is_compiling() and sums.is_cpu and sums.dim() == 1 and sums.numel() > 1:
+    if not _eager.has_no_values() and sums.is_cpu and sums.dim() == 1 and sums.numel() > 1:
         longest = min(longest, max(1, int(sums.diff().max())))
     return (table.shape[0], q.shape[1], longest, keys)
 
 
 paged_sdpa.__doc__ = _signatures.with_words(paged_sdpa.__doc__)
-
-
-def kv_append(
-    cache: Tensor,
-    new: Tensor,
-    positions: Tensor | None = None,
-    *,
-    block_table: Tensor | None = None,
-    slots: Tensor | None = None,
-    page_layout: str | None = None,
-    scale: float | Tensor | None = None,
-    scale_cache: Tensor | None = None,
-    rope_cos: Tensor | None = None,
-    rope_sin: Tensor | None = None,
-    rope_positions: Tensor | None = None,
-    rope_interleaved: bool = False,
-) -> Tensor:
-    """`attn.kv_append` as an operator of PyTorch: new rows of keys or values in a cache, in place, in its type.
-
-    Args:
-      cache, new, positions, block_table, slots, page_layout, scale_cache: as in `attn.kv_append`, as tensors.
-      scale: as there: a number, or a tensor of one element or (Hkv,), the k_scale or v_scale of attention.
-      rope_cos, rope_sin, rope_positions, rope_interleaved: as there: vLLM's cos_sin_cache is both tables, one beside
-        the other, of which halves are views.
-
-    Returns:
-      The cache itself.
-
-    Raises:
-      TypeError, ValueError: as `attn.kv_append`; or the cache or new rows require a gradient that is recorded.
-      RuntimeError: one has a tangent, or the cache is a tensor of inference mode outside of it. Nothing is written.
-    """
-    is_packed = positions is block_table is None and slots is not None
-    if scale is not None:
-        scale = _of_heads(scale, new)
-    how = _append_steps.AS_IT_IS
-    if not (scale is scale_cache is rope_cos is rope_sin is rope_positions is None) or rope_interleaved:
-        how = _append_steps.Conversion(scale, scale_cache, rope_cos, rope_sin, rope_positions, rope_interleaved)
-    if is_packed and _append_steps.append(cache, new, slots, page_layout or "nhd", how):
-        return cache
-    tensors = {"cache": cache, "new": new, "positions": positions, "block_table": block_table, "slots": slots}
-    _context.check(**tensors, **how._asdict())
-    integers = [_record.integers(x, cache.device) for x in (positions, block_table, slots, rope_positions)]
-    _append(cache, new, *integers[:3], page_layout, *how[:4], integers[3], rope_interleaved)
-    return cache
-
-
-def _of_heads(scale: Any, new: Tensor) -> Tensor:
-    """A scale as kernels take it, (Hkv,), where it is one of all heads."""
-    if not isinstance(scale, Tensor):
-        return new.new_full((new.shape[1],), scale, dtype=torch.float32)
-    scale = scale.reshape(1).expand(new.shape[1]) if scale.numel() == 1 else scale
-    return scale.to(torch.float32).contiguous()

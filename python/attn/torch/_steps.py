@@ -19,6 +19,7 @@ from attn.errors import CompileError
 from attn.kernel import _device, _kernel, _plan, _subclasses, _tensor
 from attn.kernel._cache import plans
 from attn.torch import _eager, _planned
+from attn.trace import _trace
 
 Tensor = torch.Tensor
 
@@ -62,10 +63,12 @@ class _Paged(NamedTuple):
     Attributes:
       plan: calls the kernel.
       results: all of the kernel, in its order.
+      shaped: which tensors that functions read have sizes that each call has of its own.
     """
 
     plan: _plan.Plan
     results: list[_Result]
+    shaped: list[int]
 
 
 class _OnDevice(NamedTuple):
@@ -75,17 +78,20 @@ class _OnDevice(NamedTuple):
       kernel: of all sizes.
       device: where it runs.
       pages: of the caches, where a window may have freed some, of which the table may have anything; otherwise 0.
+      table: where that stands among the tensors.
     """
 
     kernel: _kernel.Kernel
     device: _device.TorchDevice
     pages: int
+    table: int
 
     def run(self, tensors: list[Tensor], addresses: list[int], sizes: Hashable) -> tuple[Tensor, ...] | None:
         """The results; None where the operator has to copy or convert first."""
         if self.pages:
-            tensors = [*tensors[:-1], tensors[-1].clip(0, self.pages - 1)]
-            addresses = [*addresses[:-1], tensors[-1].data_ptr()]
+            clipped = tensors[self.table].clip(0, self.pages - 1)
+            tensors = [*tensors[: self.table], clipped, *tensors[self.table + 1 :]]
+            addresses = [x.data_ptr() for x in tensors]
         key = (self, sizes)
         if key not in plans:
             plans.keep(key, _planned.made(self.kernel, tensors, tensors, [x["name"] for x in self.kernel.outputs]))
@@ -103,24 +109,22 @@ def paged(
     others: tuple[Tensor | None, ...],
     constants: tuple[Any, ...],
     out: Tensor | None = None,
-) -> Tensor | tuple[Tensor, ...] | None:
-    """The results of `attn.torch.paged_sdpa`, dynamic, by a plan; None where there is none.
+) -> tuple[Tensor, ...] | None:
+    """The results of `attn.torch.paged_sdpa`, dynamic, by a plan; None where there is none. Nobody else sees the call.
 
     Args:
       q, keys, values, table, lengths, sums: as there, in its order.
-      others: sink, k_scale, v_scale and alibi_slopes.
-      constants: page_layout, scale, causal, align, return_lse, return_key_sums, and words with the types of their
-        values, and these.
+      others: sink, k_scale and v_scale, and behind them the tensors that functions of scores read.
+      constants: page_layout, scale, causal, align, return_lse, return_key_sums, the text of functions of any sizes, the
+        names of what they read, and words with the types of their values, and these.
       out: where the first result goes.
     """
-    if _eager.is_seen():
-        return None
     given = (keys, values, table, lengths, sums, others, constants)
     made = _paged(q, *given, out)
     return _padded(q, *given, out) if made is None else made
 
 
-def _padded(q: Tensor, keys: Tensor, values: Tensor, *given: Any) -> Tensor | tuple[Tensor, ...] | None:
+def _padded(q: Tensor, keys: Tensor, values: Tensor, *given: Any) -> tuple[Tensor, ...] | None:
     """The same of a step with rows of q behind the last sum, by the plan of its other rows; None of others."""
     *given, out = given
     _, _, sums, _, (_, _, _, _, return_lse, *_) = given
@@ -133,8 +137,8 @@ def _padded(q: Tensor, keys: Tensor, values: Tensor, *given: Any) -> Tensor | tu
         made = _paged(q[:count], keys, values, *given, whole[:count])
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):  # which the operator refuses
         return None
-    if made is None or not isinstance(made, tuple):
-        return made if made is None else whole
+    if made is None:
+        return None
     _, *rest = made
     if return_lse:
         rest[0] = torch.nn.functional.pad(rest[0], (0, tokens - count), value=-torch.inf)
@@ -151,14 +155,14 @@ def _paged(
     others: tuple[Tensor | None, ...],
     constants: tuple[Any, ...],
     out: Tensor | None,
-) -> Tensor | tuple[Tensor, ...] | None:
+) -> tuple[Tensor, ...] | None:
     """As `paged`, of all rows of q."""
-    sink, k_scale, v_scale, slopes = others
+    sink, k_scale, v_scale, *captures = others
     try:
         (tokens, heads, size), (batch, width) = q.shape, table.shape
         if len(keys) != len(values):
             (keys, values), (k_scale, v_scale) = _pages.common(keys, values, k_scale, v_scale)
-            others = (sink, k_scale, v_scale, slopes)
+            others = (sink, k_scale, v_scale, *captures)
         form: tuple[Any, ...] = (
             (heads, size, q.dtype, q.is_contiguous() or q.stride()),
             (keys.shape, keys.dtype, keys.is_contiguous() or keys.stride()),
@@ -169,18 +173,19 @@ def _paged(
             constants,
         )
         tensors = [q, keys, values, lengths, sums, table]  # in the order of kernels
-        if not (sink is k_scale is v_scale is slopes is None):
-            offsets = None if slopes is None else lengths - sums.diff()
-            given = (q, keys, values, sink, lengths, k_scale, v_scale, sums, table, slopes, offsets)
+        if captures or not (sink is k_scale is v_scale is None):
+            given = (q, keys, values, sink, lengths, k_scale, v_scale, sums, table, *captures)
             tensors = [x for x in given if x is not None]
-            form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others])
+            form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others[:3]])
+            form += tuple([(x.dim(), x.dtype, x.is_contiguous()) for x in captures])
         if not are_plain(tensors if out is None else [*tensors, out]):
             return None
         addresses = [x.data_ptr() for x in tensors]
         found = plans[form]  # None where a call converts or copies before the kernel has it
     except KeyError:
-        named = dict(zip(("sink", "k_scale", "v_scale", "alibi_slopes"), others, strict=True), cu_seqlens_q=sums)
-        found = keep_made(form, lambda: _made_paged(tensors, (q, keys, values, table, lengths), named, constants))
+        named = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "cu_seqlens_q": sums}
+        given = (q, keys, values, table, lengths)
+        found = keep_made(form, lambda: _made_paged(tensors, given, named, captures, constants))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, of another rank, or without memory
         return None
     if found is None:
@@ -188,12 +193,12 @@ def _paged(
     if isinstance(found, _OnDevice):
         if out is not None:
             return None
-        made = found.run(tensors, addresses, (tokens, batch, width, lengths.numel(), sums.numel()))
-        return made if made is None or len(made) > 1 else made[0]
-    plan, described = found
+        of_captures = [x.shape for x in captures]
+        return found.run(tensors, addresses, (tokens, batch, width, lengths.numel(), sums.numel(), *of_captures))
+    plan, described, shaped = found
     sizes = [tokens, heads, size, lengths.numel(), sums.numel(), batch, width]
-    if slopes is not None:
-        sizes += [*(slopes.shape if slopes.dim() == 2 else ()), batch]
+    for n in shaped:
+        sizes += captures[n].shape
     results = []
     for dtype, fixed, shape_of, is_like_q in described:
         shape = shape_of((tokens, batch, width, *fixed))
@@ -210,7 +215,7 @@ def _paged(
         return None
     if out is not None and not out.is_inference():
         increment_version(out)
-    return results[0] if len(results) == 1 else tuple(results)
+    return tuple(results)
 
 
 def _takes(out: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
@@ -220,14 +225,18 @@ def _takes(out: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
 
 
 def _made_paged(
-    tensors: list[Tensor], given: tuple[Tensor, ...], named: dict[str, Any], constants: tuple[Any, ...]
+    tensors: list[Tensor],
+    given: tuple[Tensor, ...],
+    named: dict[str, Any],
+    captures: list[Tensor],
+    constants: tuple[Any, ...],
 ) -> _Paged | _OnDevice | None:
     """The plan; the call is tested as each other one.
 
     Raises:
       TypeError, ValueError, CompileError: the call is refused.
     """
-    page_layout, scale, causal, align, return_lse, return_key_sums, *pairs = constants
+    page_layout, scale, causal, align, return_lse, return_key_sums, text, names, *pairs = constants
     words = {name: value for name, _, value in pairs}
     if not all(x is None or isinstance(x, str) for x in (causal, align)) or isinstance(scale, Tensor):
         raise TypeError("expected no tensor among the constants")
@@ -238,16 +247,24 @@ def _made_paged(
     device = _device.of(tensors[0])
     target = device.target if isinstance(device, _device.TorchDevice) else "host"
     options |= {"target": target, "page_layout": page_layout, "dynamic": True}
+    if text:
+        regions = _trace.Regions(text, tuple(names.split(",")) if names else ())
+        arrays = captures if target != "host" else [_tensor.as_array("a captured tensor", x) for x in captures]
+        options["score_mod"] = _trace.Traced(regions, tuple(arrays))
     kernel, _ = _running.prepared(_serving.paged, *given, **named, **options)
     if [x["dtype"] for x in kernel.inputs] != [_subclasses.element_of(x.dtype) for x in tensors]:
         return None
     if isinstance(device, _device.TorchDevice):
-        return _OnDevice(kernel, device, tensors[1].shape[0] if _checks.placed(words) else 0)
+        pages = tensors[1].shape[0] if _checks.placed(words) else 0
+        return _OnDevice(kernel, device, pages, [x["name"] for x in kernel.inputs].index("block_table"))
     arrays = [_tensor.as_array("input", x) for x in tensors]
-    plan, copied = kernel.plan(arrays, [x["name"] for x in kernel.outputs], PAGED_SIZES)
+    first = len(tensors) - len(captures)
+    opened = [{y for y in x["shape"] if isinstance(y, str)} for x in kernel.inputs[first:]]
+    plan, copied = kernel.plan(arrays, [x["name"] for x in kernel.outputs], PAGED_SIZES.union(*opened))
     if copied:
         return None
-    return _Paged(plan, [_Result.of(x, kernel.inputs[0], tensors[0]) for x in kernel.outputs])
+    results = [_Result.of(x, kernel.inputs[0], tensors[0]) for x in kernel.outputs]
+    return _Paged(plan, results, [n for n, x in enumerate(opened) if x])
 
 
 def are_plain(tensors: Sequence[Any]) -> bool:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from attn.torch import _batches, _context, _narrow, _ops, _out, _record, _scores
+from attn.call import _packed
+from attn.torch import _batches, _context, _eager, _narrow, _ops, _out, _record, _scores
 from attn.torch.parallel import _active
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
@@ -38,7 +39,7 @@ class Call(NamedTuple):
     words: tuple[Any, ...] = ()
 
     of, flat, tensors = classmethod(_record.of), _record.flat, _record.tensors
-    options, input = _record.options, _record.input_of
+    options, input, make = _record.options, _record.input_of, staticmethod(_packed.packed)
     operands = 5
 
 
@@ -137,6 +138,9 @@ def varlen_sdpa(
         words=_record.flat_words(words),
     )
     if out is None:
+        made = _by_plan(call, ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max)))
+        if made is not None:
+            return made if len(made) > 1 else made[0]
         out, lse, row_max, _ = _operator(*call.flat())
     else:
         lse, row_max = _operator_out(out, *call.flat())
@@ -144,12 +148,23 @@ def varlen_sdpa(
     return (out, *rows) if rows else out
 
 
+def _by_plan(call: Call, returned: tuple[str, ...]) -> tuple[Tensor, ...] | None:
+    """The results of these names by a plan, if there is one."""
+    if _eager.is_seen():  # before values are read
+        return None
+    rows, keys = call.cu_seqlens_q, call.cu_seqlens_k
+    are_same = rows is keys  # which is all that is known on a device
+    if not are_same and rows.is_cpu and keys.is_cpu:
+        are_same = torch.equal(rows, keys)
+    return _eager.run(call, returned, values=(are_same,))
+
+
 def _shape(q: Tensor, k: Tensor, rows: Tensor, keys: Tensor) -> tuple[int, int, int, int]:
     """Below what the indices of functions run, (B, Hq, Sq, Sk): the longest sequences, where sums have values here."""
     if q.dim() != 3 or rows.dim() != 1 or rows.numel() < 2:
         return (1, 1, 1, 1)  # which the operator refuses
     longest = [q.shape[0], k.shape[0]]
-    if not torch.compiler.is_compiling() and rows.is_cpu:
+    if not _eager.has_no_values() and rows.is_cpu:
         longest = [max(1, int(x.diff().max())) if x.numel() > 1 else 1 for x in (rows, keys)]
     return (rows.numel() - 1, q.shape[1], longest[0], longest[1])
 

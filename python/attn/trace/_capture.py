@@ -12,7 +12,7 @@ import numbers
 import types
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +39,39 @@ TENSORS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("TENSORS", d
 STAND_INS: ContextVar[Callable[[Any], Array | None] | None] = ContextVar("STAND_INS", default=None)
 
 
+class Blind(NamedTuple):
+    """How arrays are hidden from a function, to see whether their values count (`_remembered`).
+
+    Attributes:
+      is_largest: other values are the largest of the type, otherwise the smallest.
+      has_bounds: the range of integers is their own, otherwise any.
+    """
+
+    is_largest: bool
+    has_bounds: bool
+
+    def of(self, array: Array) -> Array:
+        """An array of the same form."""
+        kind, end = array.dtype, int(self.is_largest)
+        if kind.kind == "b":
+            value = np.asarray(self.is_largest)
+        elif kind.kind in "iu":
+            value = np.asarray((np.iinfo(kind).min, np.iinfo(kind).max)[end], kind)
+        else:
+            value = np.asarray((-np.inf, np.inf)[end]).astype(kind)
+        return np.broadcast_to(np.array(value), array.shape)
+
+
+# While the same function is traced again without the values of its arrays; None otherwise.
+BLIND: ContextVar[Blind | None] = ContextVar("BLIND", default=None)
+
+
 class Captured(_wide.Wide):
     """An array that traced values may index, and whose own arithmetic is that of traced values."""
 
     name: str = ""
     tensor: Any = None  # whose values are not known here, as on a device: this array has its shape and type alone
+    bounds: tuple[int, int] | None = None  # of integers whose values are not known here
     requires_grad = False  # in a graph of gradients: its elements are read by position alone
     is_view_of_tensor = False  # a view or copy of either, or made of one: its elements are nowhere
 
@@ -109,7 +137,11 @@ class Captured(_wide.Wide):
         if self.dtype.kind == "b":
             return Symbol(BOOL, template, (whole, *places))
         element = integer_type(self.dtype)
-        values = Range(*_bounds(whole.constant, self.name)) if self.size and self.tensor is None else Range()
+        values = Range()
+        if self.bounds is not None:
+            values = Range(*self.bounds)
+        elif self.size and self.tensor is None:
+            values = Range(*_bounds(whole.constant, self.name))
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
 
@@ -220,6 +252,12 @@ def capture(array: Tensor, name: str = "") -> Captured | Traced:
     is_known = device is None and values is not None
     if is_known:
         view = _tensor.as_array(what, values).view(Captured)
+        blind = BLIND.get()
+        if blind is not None:
+            shown, view = view, blind.of(view).view(Captured)
+            view.tensor = array
+            if blind.has_bounds and shown.dtype.kind in "iu" and shown.size:
+                view.bounds = _bounds(shown, what)
     else:
         view = _stand_in(what, array, device).view(Captured)
         view.tensor = array if given is None else given

@@ -6,6 +6,7 @@ the arrays are arguments of each call.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
@@ -20,7 +21,7 @@ from attn.call import _text
 from attn.call._checks import MAX_I32
 from attn.call._origins import Origins
 from attn.kernel import _tensor
-from attn.trace import _capture, _foreign, _torch_functions  # noqa: F401 - fills the tables of symbols
+from attn.trace import _capture, _foreign, _remembered, _torch_functions  # noqa: F401 - fills the tables of symbols
 from attn.trace._range import Range
 from attn.trace._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift
 
@@ -38,6 +39,9 @@ POSITIONS = Range(0, MAX_I32 - 1)  # of every call of a kernel
 ANY = "_"
 SIZE = re.compile(r"\$([bij_])(\d+)")
 TEMPORARY = re.compile(r"t\d+")
+# What is known of functions whose form does not say what they are.
+BY_BOUNDS, EACH_TIME = object(), object()
+NO_ORIGINS = (0, 0, 0, 0)
 
 
 class Regions(NamedTuple):
@@ -63,6 +67,20 @@ class Regions(NamedTuple):
     def fill(self, opened: str) -> str:
         """The regions of a kernel: "?" where it leaves sizes open, as `opened` says of "bij"."""
         return SIZE.sub(lambda x: "?" if x[1] in opened or (x[1] == ANY and opened) else x[2], self.text)
+
+
+@functools.lru_cache(maxsize=256)
+def sized(text: str, names: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]) -> Regions:
+    """Regions of a form for arrays of these names and shapes, which may be of other sizes than the traced ones."""
+    for name, shape in zip(names, shapes, strict=True):
+
+        def resized(found: re.Match[str], shape: tuple[int, ...] = shape) -> str:
+            *sizes, element = found[2].split("x")
+            labels = [x[:2] if x[0] == "$" else "" for x in sizes]
+            return found[1] + "x".join([*[f"{x}{y}" for x, y in zip(labels, shape, strict=True)], element]) + ">"
+
+        text = re.sub(rf"(%{re.escape(name)}(?:\[[^\]]*\])? : tensor<)([^>]*)>", resized, text)
+    return Regions(text, names)
 
 
 class Traced(NamedTuple):
@@ -110,13 +128,72 @@ def trace(
     """
     if score_mod is None and mask_mod is None:
         return Traced()
+    firsts = NO_ORIGINS if origins is None else origins.firsts()
+    how = (tuple(scores), element, open_indices, is_form, firsts)
+    run = functools.partial(_trace, score_mod, mask_mod, *how)
+    made = None if is_on_device or not all(type(x) is int for x in firsts) else _remembered.of(score_mod, mask_mod)
+    if made is None:
+        return run(is_on_device)
+    return _recalled((made.form, *how), made) or _remember(run, (made.form, *how), made)
+
+
+def recall(score_mod: Any, mask_mod: Any, scores: Iterable[int], element: str) -> Traced | None:
+    """`trace` of a form, without an origin, where the functions were traced before; otherwise None."""
+    made = _remembered.of(score_mod, mask_mod)
+    return None if made is None else _recalled((made.form, tuple(scores), element, None, True, NO_ORIGINS), made)
+
+
+def _recalled(key: tuple[Any, ...], made: _remembered.Made) -> Traced | None:
+    found = _remembered.traced.get(key)
+    if found is BY_BOUNDS:
+        found = _remembered.traced.get((*key, made.bounds()))
+    if found is None or found is EACH_TIME:
+        return None
+    regions, numbers = found
+    views = []
+    for name, (number, dtype) in zip(regions.names, numbers, strict=True):
+        view = _capture.capture(made.arrays[number][1], name)
+        views.append((view.astype(dtype, copy=False), _capture.place(view)))
+    return Traced(regions, tuple([x for x, _ in views]), tuple([x for _, x in views]))
+
+
+def _remember(run: Callable[..., Traced], key: tuple[Any, ...], made: _remembered.Made) -> Traced:
+    """What the functions are, from now on remembered where their form says it."""
+    result = run(None)
+    if key in _remembered.traced and _remembered.traced[key] is EACH_TIME:
+        return result
+    views = [_capture.capture(x, name) for name, x in made.arrays]
+    places = {_capture.place(view): number for number, view in enumerate(views)}
+    kept: Any = EACH_TIME
+    if all(place in places for place in result.places):
+        dtypes = [x.dtype for x in result.arrays]
+        kept = (result.regions, list(zip([places[x] for x in result.places], dtypes, strict=True)))
+        if not _remembered.is_blind(lambda: run(None), result.regions.text, has_bounds=False):
+            is_known = _remembered.is_blind(lambda: run(None), result.regions.text, has_bounds=True)
+            if is_known:
+                _remembered.traced.keep((*key, made.bounds()), kept)
+            kept = BY_BOUNDS if is_known else EACH_TIME
+    _remembered.traced.keep(key, kept)
+    return result
+
+
+def _trace(
+    score_mod: Callable[..., Any] | None,
+    mask_mod: Callable[..., Any] | None,
+    scores: tuple[int, ...],
+    element: str,
+    open_indices: str | None,
+    is_form: bool,
+    firsts: tuple[Any, ...],
+    is_on_device: bool | None,
+) -> Traced:
+    """`trace`, each time anew."""
     for label, size in zip(INDICES, scores, strict=True):
         if size > MAX_I32:
             raise ValueError(
                 f"expected sizes of at most {MAX_I32} beside score_mod and mask_mod, found {size} for {label}"
             )
     printer = _Printer(element, "bij" if is_form else open_indices, is_form=is_form)
-    firsts = (0, 0, 0, 0) if origins is None else origins.firsts()
     indices = [
         Symbol(INDEX, f"attn.index {kind} : index", (), POSITIONS, _positions(first, size), label=label)
         for (label, kind), first, size in zip(INDICES.items(), firsts, scores, strict=True)
