@@ -15,6 +15,8 @@ try:
 except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 
+import numpy as np
+
 from attn.call import _checks
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
@@ -37,6 +39,8 @@ def sdpa(
     kv_lengths: jax.Array | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: jax.Array | None = None,
+    softcap_first: bool = False,
     layout: str = "bhsd",
     return_lse: bool = False,
     return_max: bool = False,
@@ -51,6 +55,7 @@ def sdpa(
       q_lengths, kv_lengths: integers (B,); the kernel refuses those that are negative or too large when it runs.
       score_mod, mask_mod: as in `attn.sdpa`. Arrays that they capture may be traced; those that score_mod reads have
         gradients. Traced integers as positions are bounded in the function, as by attn.clip.
+      alibi_slopes, softcap_first: as in `attn.sdpa`; slopes have a gradient.
       layout: "bhsd", or "bshd" as jax.nn.dot_product_attention has it.
       return_lse: return lse (B, Hq, Sq) too; it has a gradient.
       return_max: return the largest score (B, Hq, Sq) of each row too, a sink among them; it has no gradient.
@@ -67,6 +72,9 @@ def sdpa(
         raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
     given = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink}
     integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths}
+    shape, axis = np.shape(q), 2 if layout == "bhsd" else 1
+    scored = (shape[0], shape[3 - axis], shape[axis], np.shape(k)[axis])
+    score_mod, words = _xla_call.composed(score_mod, words, alibi_slopes, scored, softcap_first, q_lengths, kv_lengths)
     tensors, call = _xla_call.made(sdpa, given, words, integers, causal=causal, align=align, scale=scale, layout=layout)
     sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
     scores = (*sizes, tensors["k"].shape[2 if layout == "bhsd" else 1])
@@ -89,6 +97,8 @@ def varlen_sdpa(
     sink: jax.Array | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: jax.Array | None = None,
+    softcap_first: bool = False,
     return_lse: bool = False,
     return_max: bool = False,
     **words: Unpack[Words],
@@ -102,6 +112,7 @@ def varlen_sdpa(
       scale, causal, align, sink: as in `attn.varlen_sdpa`; a sink has a gradient, and a scale that is an array.
       score_mod, mask_mod: as in `attn.varlen_sdpa`, of captured arrays as in `sdpa`. Lengths are not known: i and j may
         be as large as all rows are many.
+      alibi_slopes, softcap_first: as in `sdpa`; distances are those of each sequence.
       return_lse, return_max: return lse, max (Hq, total_q) too, as `sdpa`.
       {words}
 
@@ -114,6 +125,9 @@ def varlen_sdpa(
     given = {"q": q, "k": k, "v": v, "sink": sink}
     integers = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     are_same = cu_seqlens_q is cu_seqlens_k
+    scored = (np.shape(cu_seqlens_q)[0] - 1, np.shape(q)[1], 0, 0)
+    lengths = [None if alibi_slopes is None else jnp.diff(jnp.asarray(x)) for x in integers.values()]
+    score_mod, words = _xla_call.composed(score_mod, words, alibi_slopes, scored, softcap_first, *lengths)
     tensors, call = _xla_call.made(
         varlen_sdpa, given, words, integers, causal=causal, align=align, scale=scale, are_same=are_same
     )

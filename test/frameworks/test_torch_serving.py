@@ -413,9 +413,9 @@ def test_plans_make_results_as_the_manifest_has_them():
     """Of other columns than q, and of another type, which no keyword of attn.torch asks for today."""
     q, k, v, *tables = step(torch.bfloat16)
     v = torch.cat([v, v[..., :5]], -1)
-    constants = ("nhd", None, "bottom_right", None, True, True, ("out_dtype", torch.dtype, torch.float32))
+    constants = ("nhd", None, "bottom_right", None, True, True, "", "", ("out_dtype", torch.dtype, torch.float32))
     for _ in range(2):
-        found = _steps.paged(q, k, v, *tables, (None,) * 4, constants)
+        found = _steps.paged(q, k, v, *tables, (None,) * 3, constants)
         wanted = expected(q, k, v, *tables, causal="bottom_right", return_lse=True, return_key_sums=True)
         assert [x.dtype for x in found] == [torch.float32] * 3
         for x, y in zip(found, wanted, strict=True):

@@ -38,7 +38,7 @@ GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
 LARGE_LSE = 2.0**8
 LSE_ROUNDING = 2.0**-22
 # What stands behind **options.
-KEYWORDS = _forward.KEYWORDS
+KEYWORDS = [*_forward.KEYWORDS, "alibi_slopes", "softcap_first"]
 
 
 def sdpa_backward(
@@ -71,7 +71,7 @@ def sdpa_backward(
         arrays of floats that score_mod reads. That of "scale" is there whether or not the call names the scale.
       dropout, whole, layout, heads: as in `sdpa`.
       options: scale, causal, window, chunk, prefix, softcap, bias, mask, sink, align, q_lengths, kv_lengths, score_mod,
-        mask_mod, k_scale, v_scale and the origins as in `sdpa`.
+        mask_mod, alibi_slopes, softcap_first, k_scale, v_scale and the origins as in `sdpa`.
 
     Returns:
       The gradients by name, in the order of `grad`, float64, each of the shape of its input. dk and dv are 0 for keys
@@ -83,6 +83,7 @@ def sdpa_backward(
       TypeError: as in `sdpa`; or score_mod has a function without a derivative.
     """
     _signatures.keywords("sdpa_backward", options, KEYWORDS)
+    options = _forward.in_one_function(options, q, k, layout)
     grad = _checks.gradients(grad)
     narrow = [x for x, array in (("k", k), ("v", v)) if np.asarray(array).dtype.itemsize == 1]
     _check_names(grad, options, narrow)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,8 @@ def sdpa(
     kv_lengths: npt.ArrayLike | None = None,
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
+    alibi_slopes: npt.ArrayLike | None = None,
+    softcap_first: bool = False,
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
@@ -115,6 +118,8 @@ def sdpa(
       q_lengths, kv_lengths: [B] effective lengths; later rows give out 0, lse −inf, later keys are removed.
       score_mod: score_mod(score, b, h, i, j), called once on arrays that broadcast to the scores, after the scale.
       mask_mod: mask_mod(b, h, i, j) → bool, called once likewise; true = attend.
+      alibi_slopes: [Hq] or [B, Hq]: −slope · |i + kv_len − q_len − j| is added behind score_mod and softcap.
+      softcap_first: softcap comes before score_mod.
       dropout: (p, seed, offset); the sum of the softmax uses the undropped weights.
       layout: "bhsd", "bshd" or "bsd", of q, k, v and out.
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
@@ -134,7 +139,7 @@ def sdpa(
     Raises:
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
     """
-    given = locals()
+    given = in_one_function(locals(), q, k, layout)
     at = steps(q, k, v, **{name: given[name] for name in KEYWORDS})
     places = origins(at.sizes, Given(**{name: given[name] for name in Given.__dataclass_fields__ if name in given}))
     weights = at.weights
@@ -153,8 +158,40 @@ def sdpa(
 
 
 # The keywords of `steps`: without dropout, which follows, and what says how much is returned.
-_OTHERS = ("q", "k", "v", "dropout", "whole")
+_OTHERS = ("q", "k", "v", "dropout", "whole", "alibi_slopes", "softcap_first")
 KEYWORDS = [x for x in inspect.signature(sdpa).parameters if x not in _OTHERS and not x.startswith("return_")]
+
+
+def in_one_function(given: Mapping[str, Any], q: npt.ArrayLike, k: npt.ArrayLike, layout: str) -> dict[str, Any]:
+    """The options of a call with its ALiBi, and a softcap in front of score_mod, as a part of score_mod."""
+    options = dict(given)
+    slopes, is_first = options.pop("alibi_slopes", None), options.pop("softcap_first", False)
+    score_mod = options.get("score_mod")
+    if slopes is None and not (_checks.flag("softcap_first", is_first) and score_mod is not None):
+        return options
+    softcap = None if _checks.is_absent("softcap", options.get("softcap")) else options["softcap"]
+    options["softcap"] = None
+    axis = 2 if layout == "bhsd" else 1
+    rows, keys = (
+        np.asarray(np.shape(x)[axis] if options.get(name) is None else options[name])
+        for name, x in (("q_lengths", q), ("kv_lengths", k))
+    )
+    offsets = np.broadcast_to(keys - rows, np.shape(q)[0])
+    alibi_slopes = None if slopes is None else np.asarray(slopes)
+    if alibi_slopes is not None and any(options.get(name) is not None for name in PLACES):
+        raise ValueError("expected no origins beside alibi_slopes, whose distances are of the lengths given")
+
+    def score(s: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+        s = softcap * np.tanh(s / softcap) if softcap is not None and is_first else s
+        s = s if score_mod is None else score_mod(s, b, h, i, j)
+        s = softcap * np.tanh(s / softcap) if softcap is not None and not is_first else s
+        if alibi_slopes is None:
+            return s
+        slope = alibi_slopes[h] if alibi_slopes.ndim == 1 else alibi_slopes[b, h]
+        return s - slope * np.abs(i + offsets[b] - j)
+
+    options["score_mod"] = score
+    return options
 
 
 def steps(

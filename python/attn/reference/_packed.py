@@ -39,8 +39,8 @@ def varlen_sdpa(
       cu_seqlens_q, cu_seqlens_k: [B + 1], exclusive prefix sums of the lengths.
       return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too.
       return_key_sums: return key_sums (Hkv, total_k) too.
-      options: scale, causal, window, align, softcap, sink, score_mod, mask_mod and origins as in `sdpa`; offsets are
-        [B], and positions count from the start of a sequence, or from its origin.
+      options: scale, causal, window, align, softcap, sink, score_mod, mask_mod, alibi_slopes, softcap_first and origins
+        as in `sdpa`; offsets are [B], and positions count from the start of a sequence, or from its origin.
 
     Returns:
       out (total_q, Hq, Dv), or a tuple of out and further results in that order; float64.
@@ -191,7 +191,7 @@ def _sequences(rows: Array, keys: Array, options: dict[str, Any]) -> Iterator[tu
     """Of each sequence its number, its rows of q, of k and v, its options: its offset, and functions that know b."""
     mods = {x: _capture.rebind(options[x]) for x in ("score_mod", "mask_mod") if options.get(x) is not None}
     for b in range(rows.size - 1):
-        mine = {x: y[b : b + 1] if _is_offsets(y) else y for x, y in options.items() if x not in mods}
+        mine = {x: y[b : b + 1] if _is_of_batch(x, y) else y for x, y in options.items() if x not in mods}
         number = b + (mine.pop("b_origin", None) or 0)
         if "score_mod" in mods:
             mine["score_mod"] = lambda s, x, h, i, j, b=number: mods["score_mod"](s, np.full_like(x, b), h, i, j)
@@ -204,5 +204,8 @@ def _alone(x: tuple[Array, ...]) -> Any:
     return x[0] if len(x) == 1 else x
 
 
-def _is_offsets(value: Any) -> bool:
+def _is_of_batch(name: str, value: Any) -> bool:
+    """Whether each sequence has its own: offsets, and slopes (B, Hq)."""
+    if name == "alibi_slopes" and value is not None:
+        return np.ndim(value) == 2
     return isinstance(value, np.ndarray | list) and np.asarray(value).dtype.kind in "iu"

@@ -24,7 +24,6 @@ def traced(
     *,
     lengths: Sequence[Tensor | None],
     is_first: bool,
-    dynamic: bool | None = False,
 ) -> tuple[Traced, dict[str, Any]]:
     """The functions of a call as `_regions.traced` has them, and its words, without softcap where that is one of them.
 
@@ -35,7 +34,6 @@ def traced(
       lengths: how many queries and keys the sequences have, tensors (B,), or their prefix sums (B + 1,); None for as
         many as there are.
       is_first: softcap_first.
-      dynamic: as in the call.
 
     Raises:
       TypeError, ValueError: as `_regions.traced`; or alibi_slopes or softcap_first is wrong.
@@ -49,18 +47,16 @@ def traced(
         return _regions.traced(score_mod, mask_mod, scores, q), words if left is softcap else words | {"softcap": None}
     _context.check(query=q, alibi_slopes=slopes)
     element = "f64" if q.dtype == torch.float64 else "f32"
-    batch = None if dynamic else scores[0]
-    text = _alibi(element, tuple(slopes.shape), batch, softcap)
+    text = _alibi(element, slopes.dim(), softcap)
     floats = slopes.to(torch.float64 if element == "f64" else torch.float32).contiguous()
     return (text, ",".join(_scores.NAMES), [floats, offsets]), words | {"softcap": None}
 
 
 @_regions._assume_constant_result
-def _alibi(element: str, slopes: tuple[int, ...], batch: int | None, softcap: float | None) -> str:
-    """The text of ALiBi alone; without a batch for any."""
+def _alibi(element: str, rank: int, softcap: float | None) -> str:
+    """The text of ALiBi alone; an operator has it in the sizes of its tensors."""
     cap = None if softcap is None else _checks.words({"softcap": softcap}).get("softcap")
-    regions = _scores.alibi(element, slopes, 0 if batch is None else batch, cap)
-    return regions.text if batch is not None else regions.fill("bij")
+    return _scores.alibi(element, (1,) * rank, 1, cap).text
 
 
 def _offsets(slopes: Any, scores: tuple[int, ...], q: Tensor, lengths: Sequence[Tensor | None]) -> Tensor:

@@ -179,7 +179,7 @@ def sdpa(
     lengths = (_record.integers(q_lengths, q.device), _record.integers(kv_lengths, q.device))
     if alibi_slopes is not None and has_origins:
         raise ValueError("expected no origins beside alibi_slopes, whose distances are of the lengths given")
-    scores, how = (*q.shape[:3], k.shape[2]), {"lengths": lengths, "is_first": softcap_first, "dynamic": dynamic}
+    scores, how = (*q.shape[:3], k.shape[2]), {"lengths": lengths, "is_first": softcap_first}
     functions, words = _scores.traced(score_mod, mask_mod, scores, q, words, alibi_slopes, **how)
     regions, captured, captures = functions
     call = Call(

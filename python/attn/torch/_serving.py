@@ -26,6 +26,7 @@ from attn.torch import (
     _scores,
     _steps,
 )
+from attn.trace import _trace
 from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
@@ -109,7 +110,7 @@ def _planned(call: Call, out: Tensor | None = None, *, return_lse: bool = True) 
     if call.dynamic is not True or call.cu_seqlens_q is None or call.offsets is not None or _eager.is_seen():
         return None
     words = {} if call.words == _record.NO_WORDS else _record.words(call)
-    functions = (_record.functions(call).form, call.captured) if call.regions else NO_FUNCTIONS
+    functions = (_of_any_sizes(_record.functions(call)), call.captured) if call.regions else NO_FUNCTIONS
     constants = (
         call.page_layout,
         call.scale,
@@ -127,6 +128,12 @@ def _planned(call: Call, out: Tensor | None = None, *, return_lse: bool = True) 
 def _keys(words: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Of one type and value: True is no number, though it has the hash of 1."""
     return [(name, type(x), x) for name, x in words.items()]
+
+
+@functools.lru_cache(maxsize=256)
+def _of_any_sizes(regions: _trace.Regions) -> str:
+    """The text of functions in a kernel that leaves all sizes open."""
+    return regions.fill("bij")
 
 
 def _by_plan(*arguments: Any) -> tuple[Tensor, ...] | None:
@@ -256,7 +263,7 @@ def paged_sdpa(
     functions: _scores.Traced = (*NO_FUNCTIONS, [])
     if is_scored:
         shape = _shape(q, k_cache, table, sums, page_layout)
-        how = {"lengths": (sums, lengths), "is_first": softcap_first, "dynamic": dynamic}
+        how = {"lengths": (sums, lengths), "is_first": softcap_first}
         functions, words = _scores.traced(score_mod, mask_mod, shape, q, words, alibi_slopes, **how)
     regions, captured, captures = functions
     call = Call(

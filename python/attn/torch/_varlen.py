@@ -131,7 +131,7 @@ def varlen_sdpa(
     offsets, causal, align = _record.offsets(causal, align)
     integers = [_record.integers(x, q.device) for x in (cu_seqlens_q, cu_seqlens_k, offsets)]
     shape = _shape(q, k, *integers[:2]) if has_functions else ()
-    how = {"lengths": integers[:2], "is_first": softcap_first, "dynamic": dynamic}
+    how = {"lengths": integers[:2], "is_first": softcap_first}
     (regions, captured, captures), words = _scores.traced(score_mod, mask_mod, shape, q, words, alibi_slopes, **how)
     call = Call(
         *(q, k, v, *integers[:2], captures, sink, integers[2], scale, causal, align, dynamic, regions, captured),

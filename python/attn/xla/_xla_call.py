@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attn.call import _checks
+from attn.call import _checks, _scores
 from attn.kernel import _tensor
 from attn.trace import _capture, _trace
 from attn.words import _signatures
@@ -44,6 +44,38 @@ def made(
     options |= {name: x if x is None or isinstance(x, str) else "offsets" for name, x in alignments.items()}
     options |= {"scale": scale, **_checks.words(words)}
     return tensors, Call(tuple(tensors), tuple((name, x) for name, x in options.items() if x is not None))
+
+
+def composed(
+    score_mod: ScoreMod | None,
+    words: Mapping[str, Any],
+    slopes: Any,
+    scores: tuple[int, ...],
+    is_first: bool,
+    q_lengths: Any,
+    kv_lengths: Any,
+) -> tuple[ScoreMod | None, Any]:
+    """The function of scores of a call and its words, of which ALiBi and a softcap in front are parts of the function.
+
+    Args:
+      score_mod, words: of the call.
+      slopes: alibi_slopes.
+      scores: (B, Hq, Sq, Sk).
+      is_first: softcap_first.
+      q_lengths, kv_lengths: (B,), None for Sq and Sk.
+    """
+    _checks.flag("softcap_first", is_first)
+    offsets = None
+    if slopes is not None:
+        slopes = jnp.asarray(slopes)
+        _scores.check_slopes(slopes, scores[1], scores[0])
+        rows, keys = (
+            x if y is None else jnp.asarray(y) for x, y in zip(scores[2:], (q_lengths, kv_lengths), strict=True)
+        )
+        offsets = jnp.broadcast_to(jnp.asarray(keys - rows, jnp.int32), scores[:1])
+    softcap = words.get("softcap")
+    score_mod, left = _scores.composed(score_mod, softcap, slopes, offsets, is_first=is_first)
+    return score_mod, words if left is softcap else {**words, "softcap": left}
 
 
 def apply(
