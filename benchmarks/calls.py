@@ -85,6 +85,20 @@ def _of_torch(torch: Any) -> dict[str, Callable[[], object]]:
         ways[f"{name}, 8 rows, forward and backward"] = lambda call=call: step(call, tiny)
         ways[f"{name}, a query on a cache of 1 to {LENGTHS} keys"] = lambda call=call: call(*next(growing))
         ways[f"{name}, 1 to {LENGTHS} rows, forward and backward"] = lambda call=call: step(call, next(changing))
+    lengths = torch.tensor([0, 3, 8], dtype=torch.int32)
+    packed = [x[0].transpose(0, 1).contiguous() for x in plain]
+    nested = torch.nested.nested_tensor_from_jagged(packed[0], lengths.long()).transpose(1, 2)
+    ways["`attn.torch.varlen_sdpa`, 8 rows of 2 sequences"] = lambda: attn.torch.varlen_sdpa(*packed, lengths, lengths)
+    ways["`attn.torch.sdpa`, the same as nested tensors"] = lambda: attn.torch.sdpa(nested, nested, nested)
+    pytorch = torch.nn.functional.scaled_dot_product_attention
+    ways["PyTorch's sdpa, the same as nested tensors"] = lambda: pytorch(nested, nested, nested)
+    keep = torch.tensor([5], dtype=torch.int32)
+    ways["`attn.torch.sdpa`, 8 rows, `kv_lengths`"] = lambda: attn.torch.sdpa(*plain, kv_lengths=keep)
+    ways["`attn.sdpa` of torch tensors, 8 rows, `kv_lengths`"] = lambda: attn.sdpa(*plain, kv_lengths=keep)
+    shifts = torch.randn(8)
+    ways["`attn.torch.sdpa`, 8 rows, a `score_mod` with an array"] = lambda: attn.torch.sdpa(
+        *plain, score_mod=lambda s, b, h, i, j: s + shifts[j]
+    )
     return ways
 
 
@@ -121,10 +135,20 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
 
     def empty(name: str, schema: str) -> Any:
         allocate = lambda q, *_: (torch.empty_like(q), torch.empty(heads, 1))  # noqa: E731
-        returns = "(Tensor, Tensor)"
-        return torch.library.custom_op(
-            f"attn_calls::{name}", allocate, mutates_args=(), schema=f"{schema} -> {returns}"
-        )
+        schema += " -> (Tensor, Tensor)"
+        operator = torch.library.custom_op(f"attn_calls::{name}", allocate, mutates_args=(), schema=schema)
+        operator.register_fake(allocate)
+        return operator
+
+    def compiled(call: Callable[..., object], *inputs: Any) -> Callable[[], object]:
+        graph = torch.compile(call, fullgraph=True)
+        return lambda: graph(*inputs)
+
+    torch._inductor.config.compile_threads = 1  # others would take the processor from what is measured
+    slopes = torch.rand(heads)
+
+    def scored(q: Any, table: Any, slopes: Any) -> object:
+        return attend(q, table, score_mod=lambda s, b, h, i, j: s - slopes[h] * (j - i))
 
     one, same = empty("one", "(Tensor q)"), empty("same", f"({_serving.INPUTS})")
     arguments = (q, keys, values, table, lengths, [], sums, *[None] * 5, "bottom_right", None, "nhd", True)
@@ -134,10 +158,20 @@ def _of_steps(torch: Any) -> dict[str, Callable[[], object]]:
         "`attn.torch.paged_sdpa` of a step, with `out=`": lambda: attend(q, table, out=out),
         "`attn.torch.paged_sdpa` of a step of 4 rows, 3 of padding": lambda: attend(padded, table, out=written),
         "`attn.torch.kv_append` of a step": lambda: attn.torch.kv_append(keys, new, slots=slots),
+        "`attn.torch.paged_sdpa` of a step, compiled": compiled(attend, q, table),
+        "`attn.torch.kv_append` of a step, compiled": compiled(
+            lambda new, slots: attn.torch.kv_append(keys, new, slots=slots), new, slots
+        ),
+        "`attn.torch.paged_sdpa` of a step, with `alibi_slopes`": lambda: attend(q, table, alibi_slopes=slopes),
+        "`attn.torch.paged_sdpa` of a step, with a `score_mod`": lambda: scored(q, table, slopes),
+        "`attn.torch.paged_sdpa` of a step, with a `score_mod`, compiled": compiled(scored, q, table, slopes),
         "a plan of the kernel of a step": lambda: plan([x.data_ptr() for x in (*inputs, out)], sizes=sizes),
         "the kernel of a step, its tensors described": lambda: alone.run(),
         "an empty operator of PyTorch beside a step": lambda: one(q),
         "an empty operator of PyTorch of the signature of a step": lambda: same(*arguments),
+        "an empty operator of PyTorch of the signature of a step, compiled": compiled(
+            lambda q, table: same(q, keys, values, table, *arguments[4:])[0], q, table
+        ),
     }
 
 

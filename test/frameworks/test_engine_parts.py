@@ -108,6 +108,16 @@ def test_pages_in_rows_one_after_the_other(run):
     given = dict(kv_indptr=integers([0, *np.cumsum(counts)]), kv_indices=indices)
     given["last_page_len"] = integers([x - (n - 1) * PAGE if n else 0 for x, n in zip(LENGTHS, counts, strict=True)])
     close(run(lambda q: at.paged_sdpa(q, *step.caches, **step.causal, **given), step.q), step.expected()[0])
+    last = given.pop("last_page_len")
+    flat = {**step.causal, "kv_indptr": given["kv_indptr"]}
+    for by_lengths in (
+        lambda q: at.paged_sdpa(q, *step.caches, kv_lengths=step.lengths, **step.causal, **given),
+        lambda q: at.paged_sdpa(q, *step.caches, indices, step.lengths, **flat),
+    ):
+        close(run(by_lengths, step.q), step.expected()[0])
+    with pytest.raises(ValueError, match="expected kv_lengths of at most the rows of the pages of kv_indptr"):
+        at.paged_sdpa(step.q, *step.caches, indices, step.lengths + 2 * PAGE, **flat)
+    given["last_page_len"] = last
     for wrong, error, message in (
         (dict(last_page_len=None), TypeError, "found last_page_len as NoneType"),
         (dict(kv_indptr=given["kv_indptr"][:-1]), ValueError, r"expected kv_indptr of shape \(batch \+ 1,\)"),

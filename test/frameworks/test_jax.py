@@ -290,3 +290,31 @@ def test_an_exported_program_is_refused_by_name(rng):
     for disabled in ([], checks):
         with pytest.raises(NotImplementedError, match=r"expected attn.jax.sdpa in a program of this process"):
             jax.export.export(function, disabled_checks=disabled)(q, k, v)
+
+
+@pytest.mark.parametrize("softcap_first", [False, True])
+@pytest.mark.parametrize("form", ["head", "batch", None])
+def test_alibi_and_a_softcap_in_front(form, softcap_first):
+    """The numbers of the reference, traced or not, of lengths that end in front of all keys; slopes have a gradient."""
+    rng = np.random.default_rng(7)
+    q, k, v = (rng.standard_normal((2, heads, n, 59), dtype="f4") for heads, n in ((4, 13), (2, 23), (2, 23)))
+    slopes = None if form is None else rng.uniform(0.05, 0.5, 4 if form == "head" else (2, 4)).astype("f4")
+    options = dict(softcap=3.0, softcap_first=softcap_first, score_mod=lambda s, b, h, i, j: s * 1.5 - 0.1 * h)
+    lengths = dict(q_lengths=np.array([13, 5], "i4"), kv_lengths=np.array([20, 0], "i4"))
+    call = lambda q, slopes: aj.sdpa(q, k, v, alibi_slopes=slopes, **options, **lengths)  # noqa: E731
+    wanted = attn.reference.sdpa(q, k, v, alibi_slopes=slopes, **options, **lengths)
+    for run in (call, jax.jit(call)):
+        np.testing.assert_allclose(run(q, slopes), wanted, atol=1e-5)
+    packed, sums = [x[0].swapaxes(0, 1) for x in (q, k, v)], [np.array(x, "i4") for x in ([0, 5, 13], [0, 0, 23])]
+    found = aj.varlen_sdpa(*packed, *sums, alibi_slopes=slopes, **options)
+    np.testing.assert_allclose(
+        found, attn.reference.varlen_sdpa(*packed, *sums, alibi_slopes=slopes, **options), atol=1e-5
+    )
+    if form is None:
+        return
+    dout = rng.standard_normal(wanted.shape)
+    grads = jax.grad(lambda q, slopes: (call(q, slopes) * dout).sum(), (0, 1))(q, slopes)
+    names = dict(grad=("q", "alibi_slopes"), alibi_slopes=slopes)
+    expected = attn.reference.sdpa_backward(q, k, v, None, None, dout, **names, **options, **lengths)
+    for x, y in zip(grads, expected.values(), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-4 * np.abs(y).max())

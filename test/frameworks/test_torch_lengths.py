@@ -152,3 +152,22 @@ def test_packed_sequences_of_jax(causal, made):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
     # Forward and backward: of the first sizes, and of any; the number of sequences may stay for one of them more.
     assert made() <= 3 * STATIC_AND_OPEN
+
+
+@pytest.mark.parametrize("option", ["plain", "lengths", "causal"])
+def test_attn_sdpa_of_tensors_takes_this_road(option, made):
+    """No kernel a length, and the results of attn.torch.sdpa; what that would broadcast is refused as ever."""
+    for sq, sk in LENGTHS:
+        q, k, v = draw(sq, sk, d=61)
+        options = OPTIONS[option](sq, sk)
+        out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
+        assert all(
+            torch.equal(x, y)
+            for x, y in zip((out, lse), at.sdpa(q, k, v, return_lse=True, enable_gqa=True, **options), strict=True)
+        )
+        torch.testing.assert_close(out, torch.from_numpy(expected((q, k, v), options)).float(), atol=1e-5, rtol=1e-5)
+    assert made() <= 2 * STATIC_AND_OPEN  # one query, and several
+    with pytest.raises(ValueError, match="expected query heads in a multiple of the 2 key heads"):
+        attn.sdpa(q[:, :1], k, v)
+    with pytest.raises(TypeError, match="requires no gradient"):
+        attn.sdpa(q.requires_grad_(), k, v)

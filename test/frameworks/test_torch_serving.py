@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
 import attn
 import attn.torch as at
+import serving_steps
 from attn import reference
 from attn.kernel._cache import plans
 from attn.torch import _append_steps, _appending, _regions, _serving, _steps
@@ -123,6 +125,24 @@ def test_functions_in_a_graph():
         torch.testing.assert_close(compiled(*arguments, parents), run(*arguments, parents))
 
 
+def test_a_graph_with_functions_serves_other_sizes():
+    """Of one graph for each kind of sizes, no kernel is traced for a number of rows; bits are those of eager calls."""
+
+    def run(q, k, v, table, lengths, sums, slopes, first):
+        options = dict(
+            score_mod=lambda s, b, h, i, j: s - slopes[h] * (j - i), mask_mod=lambda b, h, i, j: j >= first[b]
+        )
+        return at.paged_sdpa(q, k, v, table, lengths, cu_seqlens_q=sums, **options)
+
+    compiled, graphs = torch.compile(run, backend="aot_eager", fullgraph=True), counters["stats"]["unique_graphs"]
+    _, k, v, *_ = step()
+    for counts in ((1, 1), (3, 2), (4, 5, 1), (2, 0), (7, 1, 1), (2, 2, 2, 2), (30, 2), (9, 9, 9), (1, 2, 3, 4, 5)):
+        q, table, lengths, sums = draw(counts, [x + 3 for x in counts], 5)
+        tensors = (q, k, v, table, lengths, sums, SLOPES, torch.arange(len(counts), dtype=torch.int32))
+        assert torch.equal(compiled(*tensors), run(*tensors))
+    assert counters["stats"]["unique_graphs"] - graphs <= 6
+
+
 def test_functions_that_are_refused():
     q, k, v, table, lengths, sums = step()
     short = torch.zeros(4)
@@ -154,6 +174,35 @@ def test_a_compiled_step_has_no_graph_break():
     torch.testing.assert_close(found, run(q, *copies, new, slots, table, lengths, sums))
     torch.testing.assert_close(k, copies[0])
     np.testing.assert_allclose(found, expected(q, k, v, table, lengths, sums, causal="bottom_right"), atol=1e-5)
+
+
+def test_compiled_steps_take_the_plans_of_eager_ones(monkeypatch):
+    def run(q, k, v, new, slots, table, lengths, sums, slopes):
+        at.kv_append(k, new, slots=slots)
+        options = dict(cu_seqlens_q=sums, causal="bottom_right")
+        out = torch.empty_like(q)
+        at.paged_sdpa(q, k, v, table, lengths, out=out, **options)
+        return out, *at.paged_sdpa(q, k, v, table, lengths, alibi_slopes=slopes, return_lse=True, **options)
+
+    compiled = torch.compile(run, fullgraph=True)
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        for counts, lengths, width in STEPS[:3]:
+            q, *tables = draw(counts, lengths, width)
+            _, k, v, *_ = step()
+            new, slots = torch.randn(2, HKV, D), torch.tensor([3 * PAGE, 5 * PAGE + 1])
+            with mode():
+                found = compiled(q, k, v, new, slots, *tables, SLOPES)
+            for x, y in zip(found, run(q, k, v, new, slots, *tables, SLOPES), strict=True):
+                assert torch.equal(x, y)
+        # From here on the functions that make kernels are not asked.
+        monkeypatch.setattr(attn, "paged_sdpa", None)
+        monkeypatch.setattr(attn, "kv_append", None)
+
+
+def test_random_steps_of_an_engine():
+    """The steps of serving_steps.py by attn.torch, compiled: with the bits of NumPy's."""
+    for seed in (3, 5):
+        assert serving_steps.run(5, seed, lambda: serving_steps.by_torch(True)) == []
 
 
 def test_export():

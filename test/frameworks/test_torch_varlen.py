@@ -7,6 +7,8 @@ from torch.autograd import forward_ad
 
 import attn
 import attn.torch as at
+from attn.call import _running
+from attn.kernel._cache import plans
 from attn.torch._varlen import Call, _operator, _operator_backward
 
 HQ, HKV, D, DV = 4, 2, 3, 6
@@ -204,3 +206,35 @@ def test_what_nested_tensors_refuse():
         at.sdpa(t, torch.randn(2, HQ, 5, D), t)
     with pytest.raises(ValueError, match="enable_gqa=True"):
         at.sdpa(t, *[jagged([5, 2], HKV, D).transpose(1, 2)] * 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+def test_calls_of_one_form_share_a_plan(dtype, monkeypatch):
+    """Other lengths of as many rows run the same kernel, forward and backward; results are those of a first call."""
+    made = []
+    prepared = _running.prepared
+    monkeypatch.setattr(_running, "prepared", lambda *x, **named: made.append(1) or prepared(*x, **named))
+    plans.clear()
+    q, k, v = (torch.randn(n, 2, 16, requires_grad=True) for n in (7, 9, 9))
+    for rows, keys in (([0, 3, 7], [0, 9, 9]), ([0, 0, 7], [0, 4, 9]), ([0, 6, 7], [0, 1, 9])):
+        sums = [torch.tensor(x, dtype=dtype) for x in (rows, keys)]
+        out, lse = at.varlen_sdpa(q, k, v, *sums, causal="bottom_right", return_lse=True)
+        grads = torch.autograd.grad(out.sum(), (q, k, v))
+        arrays = [x.detach().numpy() for x in (q, k, v)]
+        wanted = attn.reference.varlen_sdpa(*arrays, *sums, causal="bottom_right", return_lse=True)
+        for x, y in zip((out, lse), wanted, strict=True):
+            np.testing.assert_allclose(x.detach(), y, atol=1e-5)
+        options = dict(dout=np.ones(out.shape), causal="bottom_right")
+        expected = attn.reference.varlen_sdpa_backward(
+            *arrays, None, None, cu_seqlens_q=rows, cu_seqlens_k=keys, **options
+        )
+        for x, name in zip(grads, "qkv", strict=True):
+            np.testing.assert_allclose(x, expected[name], atol=1e-4)
+    assert len(made) == 1
+    with pytest.raises(ValueError, match="expected cu_seqlens_q never to decrease"):
+        at.varlen_sdpa(q, k, v, torch.tensor([0, 8, 7], dtype=dtype), sums[1], causal="bottom_right")
+    # Of equal lengths the diagonal is elsewhere, which is another kernel.
+    same = torch.tensor([0, 3, 7], dtype=dtype)
+    at.varlen_sdpa(q, k[:7], v[:7], same, same.clone(), window=(2, 0))
+    with pytest.raises(ValueError, match="expected align"):
+        at.varlen_sdpa(q, k[:7], v[:7], same, torch.tensor([0, 4, 7], dtype=dtype), window=(2, 0))

@@ -62,6 +62,12 @@ q = np.random.default_rng(3).standard_normal((1, 1, 40, 16), np.float32)
 np.testing.assert_allclose(attn.load_library("small.json").sdpa(q, q, q), attn.sdpa(q, q, q), atol=1e-6)
 '
 
+# The operator of programs of PyTorch in C++, where PyTorch is: of the wheel's own libattn.so.
+if [[ -x $root/build/frameworks/bin/python ]]; then
+  "${run[@]}" "$root/build/frameworks/bin/python" -I "$here/use_torch_operator.py" "$packages/attn/libattn_torch.so" |
+    grep -Fx 'attn::kernel is right'
+fi
+
 # A kernel of it in C: the wheel has the headers and the library that this needs.
 include=$("${run[@]}" "$python" -I -m attn --include)
 [[ $include == "$packages/attn/include" ]]

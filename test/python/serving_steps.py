@@ -4,8 +4,8 @@
     PYTHONPATH=python build/frameworks/bin/python test/python/serving_steps.py --count 100 --compiled
 
 Each run of STEPS_A_KERNEL steps is one kernel for any sizes; the steps differ in their sequences, pages and values.
-With --eager and --compiled, attn.torch runs each step as well, with the same bits: its operators by plans, and in graphs
-of torch.compile without breaks.
+With --eager and --compiled, attn.torch runs each step as well, with the same bits: by plans, and in graphs of
+torch.compile without breaks.
 """
 
 import argparse
@@ -206,7 +206,9 @@ def by_torch(is_compiled):
         if not isinstance(x, np.ndarray):
             return tuple(map(tensor, x)) if isinstance(x, tuple) and isinstance(x[0], np.ndarray) else x
         kind = getattr(torch, x.dtype.name)
-        return torch.from_numpy(x.view(f"i{x.itemsize}") if x.dtype.kind == "V" or "float8" in str(kind) else x).view(kind)
+        return torch.from_numpy(x.view(f"i{x.itemsize}") if x.dtype.kind == "V" or "float8" in str(kind) else x).view(
+            kind
+        )
 
     torch._dynamo.config.recompile_limit = 64  # of the graph of a kind: sizes of 0 and 1 have some of their own
     attend = torch.compile(attend, fullgraph=True) if is_compiled else attend

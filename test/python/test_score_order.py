@@ -207,3 +207,28 @@ def test_softcap_of_0_is_none(form, is_first):
     words = {"score_mod": bias_of, "causal": "bottom_right", "alibi_slopes": slopes, "softcap_first": is_first}
     expected, _ = attention(q[0], k[0], v[0], of_heads, cap=None, mod=True, is_first=is_first)
     close(attn.sdpa(q, k, v, softcap=0.0, **words)[0], expected)
+
+
+@pytest.mark.parametrize("form", ["none", "head", "batch"])
+@pytest.mark.parametrize(("cap", "mod", "is_first"), list(itertools.product([None, CAP], [False, True], [False, True])))
+def test_the_reference_has_the_same_order(form: str, cap: float | None, mod: bool, is_first: bool) -> None:
+    """Dense, in layout bshd, packed, and from pages."""
+    rng = np.random.default_rng(5)
+    q, k, v = (rng.standard_normal((2, heads, n, 16)) for heads, n in ((4, 7), (2, 11), (2, 11)))
+    given, of_each = slopes_of(rng, form, 4, 2)
+    options: dict[str, Any] = dict(softcap=cap, softcap_first=is_first, causal="bottom_right", return_lse=True)
+    options |= dict(score_mod=bias_of if mod else None, alibi_slopes=given)
+    wanted = [
+        attention(*x, slopes, cap=cap, mod=mod, is_first=is_first) for *x, slopes in zip(q, k, v, of_each, strict=True)
+    ]
+    out, lse = (np.stack(x) for x in zip(*wanted, strict=True))
+    for x, y in zip(attn.reference.sdpa(q, k, v, **options), (out, lse), strict=True):
+        close(x, y, 1e-12)
+    rows = [x.swapaxes(1, 2) for x in (q, k, v)]
+    close(attn.reference.sdpa(*rows, layout="bshd", **options)[0].swapaxes(1, 2), out, 1e-12)
+    packed, sums = [x.reshape(-1, *x.shape[2:]) for x in rows], ([0, 7, 14], [0, 11, 22])
+    close(attn.reference.varlen_sdpa(*packed, *sums, **options)[0], out.swapaxes(1, 2).reshape(14, 4, 16), 1e-12)
+    pages = [np.pad(x, [(0, 0), (0, 1), (0, 0), (0, 0)]).reshape(6, 4, 2, 16) for x in rows[1:]]
+    table, lengths = np.arange(6).reshape(2, 3), np.array([11, 11])
+    found = attn.reference.paged_sdpa(packed[0], *pages, table, lengths, cu_seqlens_q=sums[0], **options)
+    close(found[0], out.swapaxes(1, 2).reshape(14, 4, 16), 1e-12)
