@@ -22,14 +22,20 @@ _nodes: dict[str, Callable[..., Any]] = {}
 def whole(function: FunctionT) -> FunctionT:
     """The function, which without functions of scores is one node of a graph, until it is traced for its operators."""
     name = function.__name__
-    _nodes[name] = lambda *given, **named: function(*given, **named)
+
+    def node(*given: Any, written: torch.Tensor | None = None, **named: Any) -> Any:
+        return function(*given, **named) if written is None else function(*given, out=written, **named)
+
+    _nodes[name] = node
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
         if torch.compiler.is_dynamo_compiling() and not [x for x in SEEN if named.get(x) is not None]:
             _context.check_outside()
             _allow(name)
-            return _nodes[name](*given, **named)
+            # Of the name `out` the tracer expects what PyTorch makes of it.
+            written = named.pop("out", None)
+            return _nodes[name](*given, written=written, **named)
         return function(*given, **named)
 
     return called  # type: ignore[return-value]
