@@ -5,7 +5,8 @@ wrong.
 `sdpa` is the whole forward; `scores … apply` (from `_chain`) are its steps; `init_state, online_step,
 merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients,
 `apply_backward … scores_backward` (from `_chain_backward`) those of the steps. `varlen_sdpa` and its backward are
-the same over packed sequences. Below: attention on paged caches, and with projections.
+the same over packed sequences. `linear_attention` and its backward are the recurrence of the gated delta rule and its
+family. Below: attention on paged caches, and with projections.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from attn.reference._chain_backward import (
     softmax_backward,
 )
 from attn.reference._forward import predicate, sdpa
+from attn.reference._linear import linear_attention
+from attn.reference._linear_backward import linear_attention_backward
 from attn.reference._online import State, finalize, init_state, merge_states, online_step
 from attn.reference._packed import packed_queries, varlen_sdpa, varlen_sdpa_backward
 from attn.reference._philox import random_bits
@@ -42,6 +45,8 @@ __all__ = [
     "gather_pages",
     "init_state",
     "kv_append",
+    "linear_attention",
+    "linear_attention_backward",
     "mask",
     "mask_backward",
     "merge",
