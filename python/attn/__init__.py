@@ -15,6 +15,7 @@ from attn.api import get_include, get_num_threads, sdpa, set_num_threads, target
 from attn.call._append import kv_append
 from attn.call._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
 from attn.call._layers import merge, multi_head
+from attn.call._linear import linear_attention
 from attn.call._packed import varlen_sdpa
 from attn.call._serving import paged_sdpa
 from attn.errors import CompileError
@@ -47,6 +48,7 @@ __all__ = [
     "get_include",
     "get_num_threads",
     "kv_append",
+    "linear_attention",
     "load_library",
     "merge",
     "multi_head",

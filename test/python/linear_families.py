@@ -105,13 +105,13 @@ FAMILIES: dict[str, Family] = {
     # Hu et al., 2025: what is erased is read by a key p of its own, in front of the gate
     "Comba": Family(
         lambda s, q, k, v, g, beta, p: np.exp(g) * s - beta * np.outer(k, p @ s) + beta * np.outer(k, v),
-        {"g": ("head", "decay"), "beta": ("head", "unit"), "p": ("key", "any")},
+        {"g": ("head", "decay"), "beta": ("head", "unit"), "p": ("key", "direction")},
         lambda v, g, beta, p, **_: {"decay": one(g), "erase": -beta * p, "v": beta * v, "before": True},
     ),
     # Peng et al., 2025: S (D + a bᵀ) with S of values × keys, here transposed: D S + b (aᵀ S)
     "RWKV-7, DPLR": Family(
         lambda s, q, k, v, g, a, b: (np.diag(np.exp(g)) + np.outer(b, a)) @ s + np.outer(k, v),
-        {"g": ("key", "decay"), "a": ("key", "any"), "b": ("key", "any")},
+        {"g": ("key", "decay"), "a": ("key", "direction"), "b": ("key", "direction")},
         lambda g, a, b, **_: {"decay": g, "erase": a, "write": b, "before": True},
     ),
 }
@@ -119,7 +119,8 @@ FAMILIES: dict[str, Family] = {
 
 def _drawn(rng: np.random.Generator, what: str, shape: tuple[int, ...]) -> Any:
     x = rng.standard_normal(shape)
-    return {"decay": -np.abs(x), "positive": np.abs(x), "unit": 1 / (1 + np.exp(-x)), "any": 0.5 * x}[what]
+    length = np.sqrt((x * x).sum(-1, keepdims=True))
+    return {"decay": -np.abs(x), "positive": np.abs(x), "unit": 1 / (1 + np.exp(-x)), "direction": x / length}[what]
 
 
 def draw_family(name: str, sizes: Sizes, dtype: Any = np.float64, seed: int = 0) -> Case:

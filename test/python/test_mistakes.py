@@ -1,6 +1,7 @@
 """Mistakes of people who come from other systems: refused, with what to write instead."""
 
 import importlib
+import inspect
 import re
 import sys
 
@@ -72,6 +73,7 @@ FUNCTIONS = {
     "kv_append": (attn.kv_append, 3),
     "merge": (attn.merge, 4),
     "multi_head": (attn.multi_head, 6),
+    "linear_attention": (attn.linear_attention, 3),
     "sdpa_backward": (attn.sdpa_backward, 6),
     "varlen_sdpa_backward": (attn.varlen_sdpa_backward, 8),
     "vjp": (attn.vjp, 3),
@@ -93,7 +95,8 @@ def refusal(function, keyword):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_each_keyword_of_others_is_answered(function):
     for keyword in _keywords.OTHERS:
-        if keyword in (*_keywords.HOMES["attn.multi_head"], "name"):
+        own = inspect.signature(FUNCTIONS[function][0]).parameters
+        if keyword in (*_keywords.HOMES["attn.multi_head"], "name", *own):
             continue
         message = refusal(function, keyword)
         assert re.match(

@@ -18,6 +18,7 @@ from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autoca
 from attn.torch._appending import kv_append
 from attn.torch._flex import flex_attention
 from attn.torch._kernels import with_kernels
+from attn.torch._linear import linear_attention
 from attn.torch._merge import cascade_sdpa, extend_sdpa, merge
 from attn.torch._sdpa import sdpa
 from attn.torch._serving import paged_sdpa
@@ -33,6 +34,7 @@ __all__ = [
     "extend_sdpa",
     "flex_attention",
     "kv_append",
+    "linear_attention",
     "merge",
     "paged_sdpa",
     "register_transformers",

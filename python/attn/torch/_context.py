@@ -16,12 +16,18 @@ CONTEXT_PARALLEL = (
     "own part of the keys alone; write attn.torch.context_parallel(mesh, buffers=…, buffer_seq_dims=…) in its place, "
     "or call attn.torch with all keys"
 )
-FORWARD_MODE = (
-    "expected a gradient of reverse mode of attn::sdpa, found forward mode (forward_ad.make_dual, torch.func.jvp and "
-    'jacfwd, jacobian(strategy="forward-mode")), for which it has no rule: the tangent would be 0; write backward(), '
-    "torch.func.grad, vjp or jacrev, or the attention by torch's operators"
-)
 
+
+def forward_mode(name: str) -> str:
+    """The error of a gradient of forward mode of the operator attn::NAME."""
+    return (
+        f"expected a gradient of reverse mode of attn::{name}, found forward mode (forward_ad.make_dual, "
+        'torch.func.jvp and jacfwd, jacobian(strategy="forward-mode")), for which it has no rule: the tangent would be '
+        "0; write backward(), torch.func.grad, vjp or jacrev, or the attention by torch's operators"
+    )
+
+
+FORWARD_MODE = forward_mode("sdpa")
 # Of operators without any gradient.
 FORWARD_MODE_OF_SERVING = (
     "expected tensors without a tangent, found one of forward mode (forward_ad.make_dual, torch.func.jvp and jacfwd), "

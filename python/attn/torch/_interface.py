@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import torch
 
-from attn.torch import _continuous
+from attn.torch import _continuous, _linear_layers
 from attn.trace import _capture
 
 # What a module's code names: where it asks for an implementation, or multiplies and normalises by itself.
@@ -137,6 +137,7 @@ def _check_modules(model: Any, chosen: str | None = None) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+    _linear_layers.install(model, model._attn_guarded, _names)
 
 
 def _parts(module: torch.nn.Module, implementation: str | None) -> Iterator[tuple[torch.nn.Module, str | None]]:

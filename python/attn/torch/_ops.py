@@ -26,7 +26,11 @@ LEADING = 6  # arguments of the backward before those of the forward
 SECOND_ORDER = {
     name: f"expected a gradient of first order of attn::{name}, found one of second order: {backward} has no gradient "
     "of its own; write the attention by torch's operators where such gradients are needed (create_graph=True)"
-    for name, backward in (("sdpa", "attn::sdpa_backward"), ("varlen_sdpa", "its backward"))
+    for name, backward in (
+        ("sdpa", "attn::sdpa_backward"),
+        ("varlen_sdpa", "its backward"),
+        ("linear_attention", "its backward"),
+    )
 }
 DEVICES = ("cpu", "cuda")  # whose kernels there are
 ORIGINS = ("q_origin", "k_origin", "b_origin", "h_origin")

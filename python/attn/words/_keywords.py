@@ -61,6 +61,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "attn.paged_sdpa": ("k_cache", "v_cache", "block_table", "page_layout"),
     "attn.kv_append": ("slots", "scale_cache", "rope_cos", "rope_sin", "rope_positions", "rope_interleaved"),
     "attn.sdpa_backward": ("lse", "dout", "dlse", "grad"),
+    "attn.linear_attention": (
+        *("decay", "beta", "erase", "write", "before", "normalize", "state", "cu_seqlens", "return_state"),
+    ),
     "attn.multi_head": ("x", "w_q", "w_k", "w_v", "w_o", "kv_heads"),
     "attn.compile": ("source", "name", "parallel", "reference", "fail_on_fallback", "cache"),
     "attn.merge": ("lse_layout",),
