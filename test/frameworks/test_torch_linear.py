@@ -27,8 +27,17 @@ def tensors(options, grad=True, dtype=torch.float64):
     }  # fmt: skip
 
 
+def reset(options, value):
+    """The arguments, with this decay at some tokens and channels."""
+    where = np.random.default_rng(2).random(options["decay"].shape) < 0.1
+    return options | {"decay": np.where(where, value, options["decay"])}
+
+
 CASES = {name: lambda name=name: draw_family(name, SIZES).options for name in FAMILIES}
 CASES |= {
+    "chunks": lambda: draw_family("GDN", Sizes(1, 1, 2, 70, 6, 5)).options,
+    "chunks of channels": lambda: draw_family("RWKV-7, DPLR", Sizes(1, 1, 2, 37, 6, 5)).options,
+    "chunks packed": lambda: packed(draw_family("KDA", Sizes(3, 1, 2, 40, 6, 5)).options, [17, 40, 33]),
     "packed": lambda: packed(draw_family("GDN", Sizes(3, 2, 4, 9, 5, 3)).options, [9, 0, 4]),
     "normalised": lambda: draw_family("KDA", SIZES).options | {"normalize": 0.1},
     "scaled": lambda: draw_family("GDN", SIZES).options | {"scale": -0.4},
@@ -36,9 +45,9 @@ CASES |= {
         draw_family("GDN", Sizes(3, 1, 2, 4, 5, 3)).options
         | {"state": np.random.default_rng(1).standard_normal((5, 2, 5, 3)), "slots": np.array([4, -1, 0])}
     ),
-    "reset": lambda: (
-        draw_family("GDN", SIZES).options | {"decay": np.where(np.arange(88).reshape(2, 4, 11) % 5 == 3, -np.inf, -0.1)}
-    ),
+    "resets": lambda: reset(draw_family("GDN", Sizes(1, 1, 2, 70, 6, 5)).options, -np.inf),
+    "resets of channels": lambda: reset(draw_family("RWKV-7, DPLR", Sizes(1, 1, 2, 37, 6, 5)).options, -np.inf),
+    "spikes": lambda: reset(draw_family("KDA", Sizes(1, 1, 2, 70, 6, 5)).options, -300),
 }
 
 
@@ -184,9 +193,7 @@ def test_vmap():
 def test_the_first_gradient_says_that_it_is_slow():
     _linear._warn_once.cache_clear()
     given = tensors(draw_family("GDN", SIZES).options)
-    with pytest.warns(
-        RuntimeWarning, match="the gradient of linear_attention runs token by token by PyTorch's operators"
-    ):
+    with pytest.warns(RuntimeWarning, match="the gradient of linear_attention is computed by PyTorch's"):
         at.linear_attention(**given)[0].sum().backward()
 
 

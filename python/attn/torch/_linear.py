@@ -25,8 +25,8 @@ INPUTS = f"Tensor q, Tensor k, Tensor v, {OPTIONAL}Tensor? state=None, {BEHIND}"
 IN_PLACE = f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, {OPTIONAL}{BEHIND}"
 HOW = {"device_types": _ops.DEVICES}
 SLOW = (
-    "attn.torch: the gradient of linear_attention runs token by token by PyTorch's operators, as attn has no kernel of "
-    "it yet"
+    "attn.torch: the gradient of linear_attention is computed by PyTorch's operators, chunk by chunk, as attn has no "
+    "kernel of it yet"
 )
 
 
@@ -193,9 +193,9 @@ def linear_attention(
     """`attn.linear_attention` with gradients: the gated delta rule and its family.
 
     It runs in eager mode, under torch.compile without graph breaks, and torch.export. out and the returned state have
-    gradients of first order for q, k, v, decay, beta, erase, write and state. They are computed by PyTorch's operators
-    token by token, from the formulas of attn.reference, with about 2 √T states of memory a head: attn has no kernel of
-    them yet, and the first one says so by a warning. Tensors are on the CPU.
+    gradients of first order for q, k, v, decay, beta, erase, write and state. They are computed by PyTorch's operators,
+    with the states in front of all chunks in memory (of 32 tokens, or 16 where decay has channels): attn has no kernel
+    of them yet, and the first one says so by a warning. Tensors are on the CPU.
 
     Args:
       q, k, v: (B, Hk, T, Dk), (B, Hk, T, Dk), (B, Hv, T, Dv), of one float type; value head h reads key head

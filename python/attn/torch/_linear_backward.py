@@ -1,13 +1,20 @@
-"""The gradients of linear attention by PyTorch's operators: the formulas of attn.reference, a state a token.
+"""The gradients of linear attention by PyTorch's operators, chunk by chunk.
 
-States are recomputed: those in front of parts of about √T tokens are kept, and all of one part at a time. In a part the
-two recurrences run token by token; the gradients follow from their results by products over all its tokens.
+In a chunk of n tokens behind the state S, with Γ_ti the decay from behind token i to behind token t and γ_t that from
+the start, the states that tokens read and write are products of matrices whose rows are tokens:
+
+    (I − L) X = (γ A) S + V,  L = tril(A Kᵀ ∘ Γ, −1)
+    out = (γ Q) S + P X,  P = tril(Q Kᵀ ∘ Γ);  S' = γ_n S + (Γ_n K)ᵀ X
+
+X is what is written at k: V and what was read. Where write is another direction b, it is b in the place of k, what is
+read alone for X, tril(A Kᵀ ∘ Γ, −1) V for V on the right, and V is written at k beside it. With before Γ and γ of what
+is read are those of the token in front. Γ comes from sums over the tokens in between: none is subtracted, so that
+nothing cancels and a decay of −∞ is 0. The states in front of all chunks are kept, all else is computed again.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -15,48 +22,43 @@ import torch
 
 Tensor = torch.Tensor
 
+# Tokens of a chunk; those of decays a channel, whose Γ has as many numbers again as k has channels.
+CHUNK, CHUNK_OF_CHANNELS = 32, 16
+
 
 class Terms(NamedTuple):
-    """Tokens as the recurrence has them, (T, N, H, ·) in the type of the accumulation; keep is exp(decay)."""
+    """Tokens as the recurrence has them, (N, H, T, ·) in the type of the accumulation; write is None where it is k."""
 
     q: Tensor
     k: Tensor
     v: Tensor
-    keep: Tensor
+    decay: Tensor
     erase: Tensor | None
     write: Tensor | None
     dout: Tensor  # scale · the cotangent of out
 
     def part(self, tokens: range) -> Terms:
         """Those of some tokens."""
-        return Terms(*[None if x is None else x[tokens.start : tokens.stop] for x in self])  # type: ignore[arg-type]
+        return Terms(*[None if x is None else x[:, :, tokens.start : tokens.stop] for x in self])  # type: ignore[arg-type]
 
-    def states(self, state: Tensor, before: bool) -> list[Tensor]:
-        """The states in front of each token, and the last one."""
-        found = [state]
-        for t, (k, v, keep) in enumerate(zip(self.k, self.v, self.keep, strict=True)):
-            decayed = keep[..., None] * state
-            new = decayed + _outer(k, v)
-            if self.erase is not None and self.write is not None:
-                new = new + _outer(self.write[t], _read(state if before else decayed, self.erase[t]))
-            state = new
-            found.append(state)
-        return found
 
-    def cotangents(self, d: Tensor, before: bool) -> tuple[Tensor, Tensor]:
-        """Those of the states behind each token, and that of the state in front of all; d is that of the last one."""
-        found = []
-        for t in reversed(range(len(self.q))):
-            d = d + _outer(self.q[t], self.dout[t])
-            found.append(d)
-            decayed = d
-            if self.erase is not None and self.write is not None:
-                erased = _outer(self.erase[t], _read(d, self.write[t]))
-                decayed = d if before else d + erased
-            d = self.keep[t][..., None] * decayed
-            if before and self.erase is not None:
-                d = d + erased
-        return torch.stack(found[::-1]), d
+class Chunk(NamedTuple):
+    """What forward and backward have of a chunk.
+
+    Attributes:
+      between, start: Γ (n, n, ·) and γ (n, ·), of a number or of the channels.
+      read_between, read_start: those of what is read.
+      lower: L.
+      written: X, at `at`, which is b or k.
+    """
+
+    between: Tensor
+    start: Tensor
+    read_between: Tensor
+    read_start: Tensor
+    lower: Tensor | None
+    written: Tensor
+    at: Tensor
 
 
 def gradients(
@@ -94,11 +96,9 @@ def gradients(
     v, beta, erase = own["v"], own.get("beta"), own.get("erase")
     if beta is not None:
         v, erase = beta * v, -beta * k
-    write = None if erase is None else own.get("write", k)
-    keep = own["decay"].exp() if "decay" in own else torch.ones_like(k[..., :1])
+    decay = own.get("decay", k.new_zeros(*k.shape[:3], 1))
     factor = q.shape[-1] ** -0.5 if scale is None else scale
-    tokens = (q, k, v, keep, erase, write, factor * rows(dout))
-    terms = Terms(*[None if x is None else x.movedim(2, 0) for x in tokens])  # type: ignore[arg-type]
+    terms = Terms(q, k, v, decay, erase, own.get("write"), factor * rows(dout))
     count = q.shape[0] if sums is None else len(sums) - 1
     start = q.new_zeros(count, q.shape[1], q.shape[3], v.shape[3])
     last = start.clone()
@@ -109,8 +109,6 @@ def gradients(
     if "state" in given:
         start[has_place] = given["state"][places].to(wide)
     result, dstart = _sequences(terms, start, last, sums, before)
-    if write is not None and "write" not in own:
-        result["k"] = result["k"] + result["write"]
     if beta is not None:  # a = −β k, v is β v: dβ = v·dv − k·da, dk gets −β da
         result["beta"] = (own["v"] * result["v"]).sum(-1, True) - (k * result["erase"]).sum(-1, True)
         result["v"], result["k"] = beta * result["v"], result["k"] - beta * result["erase"]
@@ -134,7 +132,7 @@ def gradients(
 def _sequences(
     terms: Terms, start: Tensor, last: Tensor, sums: list[int] | None, before: bool
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """The gradients of the terms, (N, H, T, ·), and of the states that sequences start from.
+    """The gradients of the terms, and of the states that sequences start from.
 
     Args:
       terms: of all sequences.
@@ -143,59 +141,140 @@ def _sequences(
       sums: the prefix sums of packed sequences.
       before: as in `attn.torch.linear_attention`.
     """
-    found: dict[str, list[Tensor]] = {}
+    named = {name: x for name, x in zip(Terms._fields[:-1], terms, strict=False) if x is not None}
+    found = {name: torch.zeros_like(x) for name, x in named.items()}
     dstart = last.clone()
-    sequences = [(slice(None), 0, len(terms.q))]
+    size = CHUNK if terms.decay.shape[-1] == 1 else CHUNK_OF_CHANNELS
+    sequences = [(slice(None), 0, terms.q.shape[2])]
     if sums is not None:
         sequences = [(slice(n, n + 1), *pair) for n, pair in enumerate(itertools.pairwise(sums))]
-    for of, first, end in reversed(sequences):
-        size = max(1, math.isqrt(end - first))
-        parts = [range(x, min(x + size, end)) for x in range(first, end, size)]
-        kept = [start[of]]
-        for tokens in parts[:-1]:
-            kept.append(terms.part(tokens).states(kept[-1], before)[-1])
+    for of, first, end in sequences:
+        chunks = [range(x, min(x + size, end)) for x in range(first, end, size)]
+        states = [start[of]]
+        for tokens in chunks[:-1]:
+            part = terms.part(tokens)
+            states.append(_behind(part, _forward(part, states[-1], before), states[-1]))
         d = last[of]
-        for state, tokens in zip(reversed(kept), reversed(parts), strict=False):
-            made, d = _part(terms.part(tokens), state, d, before)
+        for tokens, state in zip(reversed(chunks), reversed(states), strict=False):
+            made, d = _backward(terms.part(tokens), state, d, before)
             for name, x in made.items():
-                found.setdefault(name, []).append(x)
+                found[name][:, :, tokens.start : tokens.stop] = x
         dstart[of] = d
-    if not found:  # no tokens
-        found = {
-            x: [y] for x, y in zip(("q", "k", "v", "decay", "erase", "write"), terms[:6], strict=True) if y is not None
-        }
-    return {name: torch.cat(x[::-1]).movedim(0, 2) for name, x in found.items()}, dstart
+    return found, dstart
 
 
-def _part(terms: Terms, state: Tensor, d: Tensor, before: bool) -> tuple[dict[str, Tensor], Tensor]:
-    """The gradients of some tokens, and of the state in front of them; d is the cotangent of the last one."""
-    states = torch.stack(terms.states(state, before))
-    old, new = states[:-1], states[1:]
-    of_new, first = terms.cotangents(d, before)
-    decayed = terms.keep[..., None] * old
-    of_decayed = of_new
-    found = {"v": _read(of_new, terms.k), "k": _times(of_new, terms.v)}
-    if terms.erase is not None and terms.write is not None:
-        source, of_read = old if before else decayed, _read(of_new, terms.write)
-        found["erase"] = _times(source, of_read)
-        found["write"] = _times(of_new, _read(source, terms.erase))
-        of_decayed = of_new if before else of_new + _outer(terms.erase, of_read)
-    of_row = (of_decayed * decayed).sum(-1)
-    found["decay"] = of_row.sum(-1, True) if terms.keep.shape[-1] == 1 else of_row
-    found["q"] = _times(new, terms.dout)
+def _forward(x: Terms, state: Tensor, before: bool) -> Chunk:
+    """What a chunk writes, and its decays."""
+    n = x.q.shape[2]
+    # Sums of decays from 1 … n to the tokens behind them, in column 0 from the start
+    gaps = x.decay[:, :, :, None].expand(-1, -1, -1, n + 1, -1)
+    decays = torch.where(_is_behind(gaps), gaps, 0.0).cumsum(2).exp()
+    start, between = decays[:, :, :, 0], decays[:, :, :, 1:]
+    shifted = [torch.cat([torch.ones_like(y[:, :, :1]), y[:, :, :-1]], 2) if before else y for y in (between, start)]
+    if x.erase is None:
+        return Chunk(between, start, *shifted, None, x.v, x.k)
+    at = x.k if x.write is None else x.write
+    lower = _pairs(x.erase, at, shifted[0], -1)
+    right = (x.erase * shifted[1]) @ state
+    right = right + (x.v if x.write is None else _pairs(x.erase, x.k, shifted[0], -1) @ x.v)
+    written = torch.linalg.solve_triangular(-lower, right, upper=False, unitriangular=True)
+    return Chunk(between, start, *shifted, lower, written, at)
+
+
+def _behind(x: Terms, chunk: Chunk, state: Tensor) -> Tensor:
+    """The state behind a chunk."""
+    last = chunk.between[:, :, -1]
+    new = chunk.start[:, :, -1, :, None] * state + (chunk.at * last).mT @ chunk.written
+    return new if x.write is None else new + (x.k * last).mT @ x.v
+
+
+def _backward(x: Terms, state: Tensor, d: Tensor, before: bool) -> tuple[dict[str, Tensor], Tensor]:
+    """The gradients of a chunk's terms, and of the state in front of it; d is the cotangent of that behind it."""
+    chunk = _forward(x, state, before)
+    last = chunk.between[:, :, -1]
+    read = (x.q * chunk.start).mT @ x.dout
+    first = chunk.start[:, :, -1, :, None] * d + read
+    dwritten = _pairs(x.q, chunk.at, chunk.between, 0).mT @ x.dout + (chunk.at * last) @ d
+    found = {name: torch.zeros_like(y) for name, y in (("q", x.q), ("k", x.k))}
+    dq = x.dout @ state.mT
+    found["q"] = dq * chunk.start
+    # The gradients of the logarithms of γ and Γ, and where a row of Γ is that of the token in front
+    of_start, of_between = dq * x.q * chunk.start, torch.zeros_like(chunk.between)
+    of_start[:, :, -1:] += (chunk.start[:, :, -1, :, None] * d * state).sum(-1)[:, :, None]
+    of_read_start, of_read = torch.zeros_like(of_start), torch.zeros_like(of_between)
+    at = "k" if x.erase is None or x.write is None else "write"
+    found[at] = torch.zeros_like(chunk.at)
+
+    def pairs_backward(dp: Tensor, left: str, right: str, is_read: bool) -> None:
+        names = {"q": x.q, "k": x.k, "write": x.write, "erase": x.erase}
+        gaps, total = (chunk.read_between, of_read) if is_read else (chunk.between, of_between)
+        dx, dy, of_gaps = _pairs_backward(names[left], names[right], gaps, dp.tril(-1 if is_read else 0))
+        found[left] = found[left] + dx
+        found[right] = found[right] + dy
+        total += of_gaps
+
+    def tail(name: str, rows: Tensor, values: Tensor) -> None:
+        """S' += (Γ_n rows)ᵀ values."""
+        dx = (values @ d.mT) * last
+        found[name] = found[name] + dx
+        of_between[:, :, -1] += _shared(dx * rows, of_between)
+
+    pairs_backward(x.dout @ chunk.written.mT, "q", at, False)
+    tail(at, chunk.at, chunk.written)
+    if x.erase is None or chunk.lower is None:
+        found["v"] = dwritten
+    else:
+        dright = torch.linalg.solve_triangular(-chunk.lower.mT, dwritten, upper=True, unitriangular=True)
+        from_state = dright @ state.mT * chunk.read_start
+        found["erase"] = from_state
+        of_read_start += from_state * x.erase
+        first = first + (x.erase * chunk.read_start).mT @ dright
+        pairs_backward(dright @ chunk.written.mT, "erase", at, True)
+        found["v"] = dright
+        if x.write is not None:
+            found["v"] = _pairs(x.erase, x.k, chunk.read_between, -1).mT @ dright
+            found["v"] += _pairs(x.q, x.k, chunk.between, 0).mT @ x.dout + (x.k * last) @ d
+            pairs_backward(dright @ x.v.mT, "erase", "k", True)
+            pairs_backward(x.dout @ x.v.mT, "q", "k", False)
+            tail("k", x.k, x.v)
+    found["decay"] = _of_decays(of_start, of_between, of_read_start, of_read, before)
     return found, first
 
 
-def _outer(x: Tensor, y: Tensor) -> Tensor:
-    """x yᵀ of each head."""
-    return x[..., :, None] * y[..., None, :]
+def _pairs(x: Tensor, y: Tensor, gaps: Tensor, diagonal: int) -> Tensor:
+    """tril(Σ_c x_tc y_ic Γ_tic): of one decay a head a product."""
+    if gaps.shape[-1] == 1:
+        return (x @ y.mT * gaps[..., 0]).tril(diagonal)
+    return (x[:, :, :, None] * gaps * y[:, :, None]).sum(-1).tril(diagonal)
 
 
-def _read(state: Tensor, x: Tensor) -> Tensor:
-    """Sᵀ x of each head."""
-    return (x[..., None, :] @ state)[..., 0, :]
+def _pairs_backward(x: Tensor, y: Tensor, gaps: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of x, y and ln Γ by that of the pairs."""
+    if gaps.shape[-1] == 1:
+        of_product = d * gaps[..., 0]
+        return of_product @ y, of_product.mT @ x, (of_product * (x @ y.mT))[..., None]
+    of_products = d[..., None] * gaps
+    of_x, of_y = of_products * y[:, :, None], of_products * x[:, :, :, None]
+    return of_x.sum(3), of_y.sum(2), of_x * x[:, :, :, None]
 
 
-def _times(state: Tensor, x: Tensor) -> Tensor:
-    """S x of each head."""
-    return (state @ x[..., :, None])[..., 0]
+def _shared(x: Tensor, like: Tensor) -> Tensor:
+    """The sum over channels where they share a decay."""
+    return x.sum(-1, True) if like.shape[-1] == 1 else x
+
+
+def _of_decays(start: Tensor, between: Tensor, read_start: Tensor, read: Tensor, before: bool) -> Tensor:
+    """The gradients of the decays by those of ln γ and ln Γ: each γ and Γ has the decays of the tokens it spans."""
+    start, read_start = (_shared(x, between) for x in (start, read_start))
+    of_read = torch.cat([read_start[:, :, :, None], read], 3)
+    if before:  # γ_0 = 1 has none
+        of_read = torch.cat([of_read[:, :, 1:], torch.zeros_like(of_read[:, :, :1])], 2)
+    # dg_s = Σ_(t ≥ s > i): sums over t from the end, then over the columns in front of s
+    total = torch.cat([start[:, :, :, None], between], 3) + of_read
+    return torch.where(_is_behind(total), total.flip(2).cumsum(2).flip(2), 0.0).sum(3)
+
+
+def _is_behind(x: Tensor) -> Tensor:
+    """Of (N, H, n, n + 1, ·) where token t, from 1 on, is behind column i, which begins behind token i."""
+    n = x.shape[2]
+    return torch.ones(n, n + 1, dtype=torch.bool, device=x.device).tril()[..., None]
