@@ -71,6 +71,7 @@ GATES = {
     "all reset": lambda g, rng: np.full(g.shape, -INF),
     "fast": lambda g, rng: 30 * g,
     "none": lambda g, rng: 0 * g,
+    "as it is": lambda g, rng: g,
 }
 
 
@@ -144,6 +145,38 @@ def test_packed_steps_with_slots():
     options = packed(draw_family("KDA", Sizes(3, 1, 2, 9, 16, 8)).options, [1, 9, 4])
     pool = np.random.default_rng(5).standard_normal((6, 2, 16, 8))
     assert_right(options | {"state": pool, "slots": [5, -1, 2]})
+
+
+def draw_call(seed):
+    """Any words of a call beside one another, the type, and further words."""
+    rng = np.random.default_rng(seed)
+    pick = lambda *x: x[rng.integers(len(x))]  # noqa: E731
+    heads = int(rng.integers(1, 4))
+    b, group = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    tokens, dk, dv = pick(1, 2, 5, 8, 9, 33, 64, 100), pick(1, 8, 16, 24, 32, 59, 64), pick(1, 8, 16, 20, 64, 80)
+    options = draw_family(pick(*FAMILIES), Sizes(b, heads, heads * group, tokens, dk, dv), seed=seed).options
+    if "decay" in options:
+        options["decay"] = GATES[pick("slow", "spikes", "resets", "none", "fast", "as it is")](options["decay"], rng)
+    if rng.random() < 0.4:
+        lengths = [int(x) for x in rng.integers(0, tokens + 1, b)]
+        options = packed(options, lengths)
+    if rng.random() < 0.3:
+        pool = rng.standard_normal((b + 3, *options["state"].shape[1:]))
+        slots = rng.permutation(b + 3)[:b]
+        slots[rng.random(b) < 0.3] = -1
+        options |= {"state": pool, "slots": slots}
+    elif rng.random() < 0.2:
+        del options["state"]
+    words = {"normalize": pick(None, True, 0.01)}
+    if rng.random() < 0.4:
+        words["scale"] = float(rng.standard_normal())
+    return options, pick("f32", "f32", "f64", "bf16", "f16"), words
+
+
+@pytest.mark.parametrize("seed", [*range(40), *(pytest.param(x, marks=pytest.mark.nightly) for x in range(40, 1000))])
+def test_random_calls(seed):
+    options, kind, words = draw_call(seed)
+    assert_right(options, kind, **words)
 
 
 def test_parts_are_the_whole():

@@ -167,7 +167,8 @@ class _Made(NamedTuple):
         ]
         words = [name if x is True else f"{name}={x}" for name, x in values if x is not None and x is not False]
         tokens = "?" if is_open else str(sizes.t)
-        line = f"linear b? hq{sizes.hv} hkv{sizes.hk} sq{tokens} d{sizes.dk} dv{sizes.dv} {dtype}"
+        batch = "?" if sequences is None else sequences
+        line = f"linear b{batch} hq{sizes.hv} hkv{sizes.hk} sq{tokens} d{sizes.dk} dv{sizes.dv} {dtype}"
         kernel = _running.compiled(" ".join([line, *words]), target)
         return cls(kernel, sizes, types, accumulation, arrays["v"].shape)
 

@@ -125,8 +125,14 @@ def linear_attention(
       out (B, Hv, T, Dv), packed (T, Hv, Dv); or a tuple of out, then the state, of the shape of the one given, then
       with every the snapshots (B, T // every, Hv, Dk, Dv), 0 where a packed sequence has none.
     """
-    named = {"decay": decay, "beta": beta, "erase": erase, "write": write, "state": state}
-    words = {"before": before, "scale": scale, "normalize": normalize, "cu_seqlens": cu_seqlens, "slots": slots}
+    named: dict[str, Any] = {"decay": decay, "beta": beta, "erase": erase, "write": write, "state": state}
+    words: dict[str, Any] = {
+        "before": before,
+        "scale": scale,
+        "normalize": normalize,
+        "cu_seqlens": cu_seqlens,
+        "slots": slots,
+    }
     at = terms(q, k, v, **named, **words)
     every = _linear_checks.every(every)
     out = np.zeros(at.v.shape)
@@ -211,7 +217,8 @@ def rows(x: Array, *, is_packed: bool) -> Array:
 
 def norm(x: Array, epsilon: float) -> Array:
     """√(Σ x² + ε) of each row."""
-    return np.sqrt((x * x).sum(-1, keepdims=True) + epsilon)
+    found: Array = np.sqrt((x * x).sum(-1, keepdims=True) + epsilon)
+    return found
 
 
 def outer(x: Array, y: Array) -> Array:
@@ -221,4 +228,5 @@ def outer(x: Array, y: Array) -> Array:
 
 def apply(state: Array, x: Array) -> Array:
     """Sᵀ x of each head."""
-    return np.einsum("bhkv,bhk->bhv", state, x)
+    found: Array = np.einsum("bhkv,bhk->bhv", state, x)
+    return found

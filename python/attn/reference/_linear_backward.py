@@ -63,7 +63,7 @@ def _cotangents(at: _linear.Terms, dout: Any, dstate: Any) -> tuple[Array, Array
     if dout is None and dstate is None:
         raise TypeError("expected dout or dstate, the cotangent of a result, found None for both")
     n, hv, t, dv = at.v.shape
-    shape = (t, hv, dv) if at.is_packed else (n, hv, t, dv)
+    shape: tuple[int, ...] = (t, hv, dv) if at.is_packed else (n, hv, t, dv)
     dout = np.zeros(shape) if dout is None else of_shape("dout", np.asarray(dout, np.float64), shape)
     shape = at.given["state"].shape if "state" in at.given else at.sizes.state
     dstate = np.zeros(shape) if dstate is None else of_shape("dstate", np.asarray(dstate, np.float64), shape)
@@ -131,7 +131,8 @@ def _recurrence(at: _linear.Terms, dout: Array, dstate: Array) -> tuple[dict[str
 
 def _times(state: Array, x: Array) -> Array:
     """S x of each head."""
-    return np.einsum("bhkv,bhv->bhk", state, x)
+    found: Array = np.einsum("bhkv,bhv->bhk", state, x)
+    return found
 
 
 def _as_given(at: _linear.Terms, name: str, x: Array) -> Array:

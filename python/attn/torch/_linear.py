@@ -23,7 +23,7 @@ BEHIND = "Tensor? cu_seqlens=None, Tensor? slots=None, bool before=False, float?
 BEHIND += 'str layout="bhsd"'
 INPUTS = f"Tensor q, Tensor k, Tensor v, {OPTIONAL}Tensor? state=None, {BEHIND}"
 IN_PLACE = f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, {OPTIONAL}{BEHIND}"
-HOW = {"device_types": _ops.DEVICES}
+HOW: dict[str, Any] = {"device_types": _ops.DEVICES}
 SLOW = (
     "attn.torch: the gradient of linear_attention is computed by PyTorch's operators, chunk by chunk, as attn has no "
     "kernel of it yet"
@@ -56,7 +56,8 @@ class Call(NamedTuple):
         """The results by attn's kernel, which writes the state in place."""
         given = {name: x for name, x in self._asdict().items() if x is not None}
         options = _place.options(self.tensors(), {x: y for x, y in given.items() if x not in ("q", "k", "v")})
-        return attn.linear_attention(self.q, self.k, self.v, **options, return_state=True)  # type: ignore[return-value]
+        out, state = attn.linear_attention(self.q, self.k, self.v, **options, return_state=True)
+        return out, state
 
     def new_results(self) -> tuple[Tensor, Tensor]:
         """Empty results."""
@@ -86,7 +87,12 @@ def _run_backward(dout: Tensor | None, dstate: Tensor | None, grad: str, *argume
     turned = lambda name, x: x.transpose(1, 2) if is_swapped and name != "state" else x  # noqa: E731
     given = {name: turned(name, x) for name, x in call.tensors().items() if name in _linear_checks.NAMES}
     sums = None if call.cu_seqlens is None else call.cu_seqlens.tolist()
-    words = {"before": call.before, "scale": call.scale, "normalize": call.normalize, "slots": call.slots}
+    words: dict[str, Any] = {
+        "before": call.before,
+        "scale": call.scale,
+        "normalize": call.normalize,
+        "slots": call.slots,
+    }
     found = _linear_backward.gradients(given, turned("", dout), dstate, sums=sums, **words)
     return [turned(name, found[name]).contiguous() for name in grad.split(",")]
 

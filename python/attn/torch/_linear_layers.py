@@ -100,7 +100,7 @@ def _delta_rule(
     """The gated delta rule, g (B, T, Hv), and KDA, g (B, T, Hv, Dk), of arrays (B, T, heads, ·)."""
     if not query.is_cpu:
         return None
-    arrays = {"q": query, "k": key, "v": value, "decay": g, "beta": beta}
+    arrays: dict[str, Any] = {"q": query, "k": key, "v": value, "decay": g, "beta": beta}
     words: dict[str, Any] = {"layout": "bshd"}
     if cu_seqlens is not None:
         arrays, words = {name: x[0] for name, x in arrays.items()}, {"cu_seqlens": cu_seqlens}
@@ -136,7 +136,7 @@ def _scan(
     dt = torch.nn.functional.softplus(dt) if dt_softplus else dt
     dt, x = torch.clamp(dt, min=dt_limit[0], max=dt_limit[1]).float(), hidden_states.float()
     state = None if initial_states is None else initial_states.float().transpose(2, 3).contiguous()
-    arrays = {"q": C.float(), "k": B.float(), "v": x * dt[..., None], "decay": A.float() * dt}
+    arrays: dict[str, Any] = {"q": C.float(), "k": B.float(), "v": x * dt[..., None], "decay": A.float() * dt}
     out, state = linear_attention(**arrays, state=state, scale=1.0, layout="bshd", return_state=True)
     out = out if D is None else out + D[..., None] * x
     return (out, state.transpose(2, 3)) if return_final_states else out
@@ -159,7 +159,12 @@ def _state_update(
     of_head = ((dt, -1), (A, 1), (A, 2), (D, -1), (dt_bias, -1))  # and the dimension that is expanded
     if any(x is not None and x.stride(dim) != 0 and x.shape[dim] != 1 for x, dim in of_head):
         return None
-    words = {"dt_softplus": dt_softplus, "initial_states": state, "return_final_states": True, "dt_limit": NO_LIMIT}
+    words: dict[str, Any] = {
+        "dt_softplus": dt_softplus,
+        "initial_states": state,
+        "return_final_states": True,
+        "dt_limit": NO_LIMIT,
+    }
     words |= {name: None if x is None else x[:, 0] for name, x in (("D", D), ("dt_bias", dt_bias))}
     made = _scan(hidden_states[:, None], dt[:, None, :, 0], A[:, 0, 0], B[:, None], C[:, None], **words, **others)
     if made is None:
