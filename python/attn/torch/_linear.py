@@ -14,7 +14,7 @@ import torch
 
 import attn
 from attn.call import _linear_checks
-from attn.torch import _batches, _context, _linear_backward, _ops, _out, _place, _record
+from attn.torch import _batches, _context, _eager, _linear_backward, _ops, _out, _place, _record
 
 Tensor = torch.Tensor
 
@@ -224,9 +224,13 @@ def linear_attention(
     _context.check(**tensors, cu_seqlens=cu_seqlens, slots=slots)
     integers = [_record.integers(x, q.device) for x in (cu_seqlens, slots)]
     words = (before, scale, _linear_checks.normalize(normalize), layout)
+    if in_place and state is None:
+        raise ValueError("expected state beside in_place=True, found none")
+    call = Call(q, k, v, decay, beta, erase, write, state, *integers, *words)
+    # A step of decoding takes less time than PyTorch takes to find an operator.
+    is_recorded = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors.values())
+    operators = (_operator, _operator_in_place) if _eager.is_seen() or is_recorded else (_run, _run_in_place)
     if in_place:
-        if state is None:
-            raise ValueError("expected state beside in_place=True, found none")
-        return _operator_in_place(q, k, v, state, decay, beta, erase, write, *integers, *words), state
-    out, new = _operator(*tensors.values(), *integers, *words)
+        return operators[1](q, k, v, state, decay, beta, erase, write, *integers, *words), state
+    out, new = operators[0](*call)
     return (out, new) if state is not None or return_state else out

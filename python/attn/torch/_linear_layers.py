@@ -106,6 +106,9 @@ def _delta_rule(
         arrays, words = {name: x[0] for name, x in arrays.items()}, {"cu_seqlens": cu_seqlens}
     words["state"] = None if initial_state is None else _wide(initial_state, query)
     words["normalize"] = EPSILON if use_qk_l2norm_in_kernel else None
+    # Layers that ask for the state have it from their cache, and copy the new one there: it is written there at once.
+    is_of_cache = initial_state is not None and output_final_state and words["state"].is_contiguous()
+    words["in_place"] = is_of_cache and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
     out, state = linear_attention(**arrays, **words, return_state=True)
     return out if cu_seqlens is None else out[None], state if output_final_state else None
 
