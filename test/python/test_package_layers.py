@@ -10,7 +10,15 @@ import attn
 PACKAGE = Path(attn.__file__).parent
 REFERENCE = PACKAGE / "reference"
 # What both may use: shapes and keywords of a call, what functions capture, and how these compute.
-SHARED = {"call._checks", "call._origins", "call._pages", "kernel._tensor", "trace._capture", "trace._wide"}
+SHARED = {
+    "call._checks",
+    "call._linear_checks",
+    "call._origins",
+    "call._pages",
+    "kernel._tensor",
+    "trace._capture",
+    "trace._wide",
+}
 SHARED |= {"words._signatures", "words._types", "words._words", "reference"}
 
 
