@@ -6,7 +6,9 @@ transformers is its own function of a prompt or of a step, ONNX Runtime com.micr
 normalised before. The share of the peak counts what the chunked form with chunks of 32 tokens needs, triangles
 once, and products of a key head once.
 
-    PYTHONPATH=python python benchmarks/linear_attention.py [gdn|kda] [--check]
+    PYTHONPATH=python python benchmarks/linear_attention.py [gdn|kda|layer] [--check]
+
+`layer` is a linear layer of Qwen3-Next of its own sizes, with its projections and convolution, by attn and as it is.
 
 Needs torch and transformers (scripts/setup.sh --frameworks) and onnxruntime 1.32 or later; whoever is not there has no
 column. With --check, a ratio or share below its goal ends the program with status 1, after the table.
@@ -33,6 +35,7 @@ CASES = [(size, tokens) for size in (128, 64) for tokens in (1, 4, 256, 2048)]
 ROUNDS = {1: 200, 4: 100, 256: 12, 2048: 3}
 # Goals at 256 tokens and more: share of the peak by head size, and the time of each rival by attn's; and of one token.
 SHARES = {128: 0.8, 64: 0.7}
+LAYER = 1.3
 PROMPT, STEP = {"transformers": 8.0, "ONNX Runtime": 4.0}, {"ONNX Runtime": 1.3}
 
 Arrays = dict[str, Any]
@@ -158,17 +161,47 @@ def check(rule: str, given: Arrays, calls: dict[str, Run]) -> None:
                 raise SystemExit(f"error: expected numbers of the reference, found {name} wrong by {error:.1e}")
 
 
-def main() -> None:
-    """Prints a table as it is measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rule", choices=["gdn", "kda"], nargs="?", default="gdn")
-    parser.add_argument("--check", action="store_true", help="status 1 where a goal is not met")
-    options = parser.parse_args()
-    attn.set_num_threads(1)
+def print_layer() -> bool:
+    """A row a number of tokens; whether all of them meet their goal."""
+    import torch
+    import transformers
+
+    import attn.torch
+
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    name = attn.torch.register_transformers()
+    configuration = transformers.Qwen3NextConfig(
+        vocab_size=64, hidden_size=2048, num_hidden_layers=1, linear_num_key_heads=KEY_HEADS,
+        linear_num_value_heads=VALUE_HEADS, linear_key_head_dim=128, linear_value_head_dim=128, num_experts=2,
+        moe_intermediate_size=16, num_experts_per_tok=1, shared_expert_intermediate_size=16,
+        layer_types=["linear_attention"],
+    )  # fmt: skip
+    model = transformers.Qwen3NextModel._from_config(configuration, attn_implementation=name).eval()
+    layer, is_met = model.layers[0].linear_attn, True
+
+    def run(implementation: str, rows: Any) -> Any:
+        model.config._attn_implementation = implementation
+        with torch.no_grad():
+            return layer(rows)
+
+    print("| tokens | by attn | as it is | ratio |\n| --- | --- | --- | --- |")
+    for tokens in (256, 1024):
+        rows = torch.randn(1, tokens, 2048)
+        torch.testing.assert_close(run(name, rows), run("eager", rows), rtol=1e-3, atol=1e-5)
+        found = best({x: lambda x=x: run(x, rows) for x in (name, "eager")}, 6)  # noqa: B023
+        ratio = found["eager"] / found[name]
+        print(f"| {tokens} | {1e3 * found[name]:.0f} ms | {1e3 * found['eager']:.0f} ms | {ratio:.2f} |", flush=True)
+        is_met &= ratio >= LAYER
+    return is_met
+
+
+def print_rule(rule: str) -> bool:
+    """A row a head size and number of tokens; whether all of them meet their goals."""
     rivals = {}
     for name, rival in RIVALS.items():
         try:
-            rival(options.rule, draw(options.rule, 64, 1))
+            rival(rule, draw(rule, 64, 1))
             rivals[name] = rival
         except ImportError as error:
             print(f"* without {name}: {error}")
@@ -176,10 +209,10 @@ def main() -> None:
     print("| D, tokens | attn | a token | share of peak |" + "".join(f" {x} / attn |" for x in rivals))
     print("| --- | --- | --- | --- |" + " --- |" * len(rivals))
     for size, tokens in CASES:
-        given = draw(options.rule, size, tokens)
-        calls = {name: rival(options.rule, given) for name, rival in {"attn": own, **rivals}.items()}
+        given = draw(rule, size, tokens)
+        calls = {name: rival(rule, given) for name, rival in {"attn": own, **rivals}.items()}
         if tokens <= 256:
-            check(options.rule, {name: x.copy() for name, x in given.items()}, calls)
+            check(rule, {name: x.copy() for name, x in given.items()}, calls)
         seconds = best(calls, ROUNDS[tokens])
         mine = seconds["attn"]
         share = operations(given["q"].shape[1], size, tokens) / mine / fastest
@@ -188,7 +221,18 @@ def main() -> None:
         print(row + "".join(f" {x:.2f} |" for x in ratios.values()), flush=True)
         goals = PROMPT if tokens >= 256 else STEP if tokens == 1 else {}
         is_met &= all(ratios[name] >= goal for name, goal in goals.items() if name in ratios)
-        is_met &= tokens < 256 or options.rule == "kda" or share >= SHARES[size]
+        is_met &= tokens < 256 or rule == "kda" or share >= SHARES[size]
+    return is_met
+
+
+def main() -> None:
+    """Prints a table as it is measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rule", choices=["gdn", "kda", "layer"], nargs="?", default="gdn")
+    parser.add_argument("--check", action="store_true", help="status 1 where a goal is not met")
+    options = parser.parse_args()
+    attn.set_num_threads(1)
+    is_met = print_layer() if options.rule == "layer" else print_rule(options.rule)
     if options.check and not is_met:
         raise SystemExit("error: expected all goals to be met, found smaller ratios or shares")
 
