@@ -251,6 +251,16 @@ def test_one_kernel_serves_all_prompts():
     assert len(_running.kernels) == count
 
 
+@pytest.mark.parametrize("steps", [[[3, 4, 5], [6, 0, 1, 9], [20, 20, 20]], [[1] * 5, [2] * 8]])
+def test_a_few_kernels_serve_any_number_of_packed_sequences(steps):
+    def run(lengths):
+        assert_right(packed(draw_family("GDN", Sizes(len(lengths), 1, 2, 20, 8, 8)).options, lengths))
+        return len(_running.kernels)
+
+    counts = [run(lengths) for lengths in steps]
+    assert counts == [counts[0]] * len(steps)
+
+
 def test_narrow_gates_are_widened():
     options, _ = typed(draw_family("GDN", Sizes(1, 1, 2, 9, 8, 8)).options, np.float32)
     narrow = {name: options[name].astype(BF16) for name in ("decay", "beta")}

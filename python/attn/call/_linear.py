@@ -95,6 +95,8 @@ def linear_attention(
     places = None
     if slots is not None:
         places = _linear_checks.slots(slots, made.sizes.b, len(arrays["state"]))
+    if sums is not None:
+        sums, places = made.with_empty_sequences(sums, places)
     old = arrays.pop("state", None)
     result = None if state is None else state
     if old is None:
@@ -162,15 +164,22 @@ class _Made(NamedTuple):
             ("before", before),
             ("normalize", None if epsilon is None else repr(epsilon)),
             ("scale", None if scale is None else repr(_checks.scale(scale, sizes.dk))),
-            ("slots", "?" if is_pool else None),
+            ("slots", "?" if is_pool or sequences is not None else None),
             ("layout", "varlen" if sequences is not None else "bshd" if is_swapped else None),
         ]
         words = [name if x is True else f"{name}={x}" for name, x in values if x is not None and x is not False]
         tokens = "?" if is_open else str(sizes.t)
-        batch = "?" if sequences is None else sequences
+        batch = "?" if sequences is None else _rounded(sequences)
         line = f"linear b{batch} hq{sizes.hv} hkv{sizes.hk} sq{tokens} d{sizes.dk} dv{sizes.dv} {dtype}"
         kernel = _running.compiled(" ".join([line, *words]), target)
         return cls(kernel, sizes, types, accumulation, arrays["v"].shape)
+
+    def with_empty_sequences(self, sums: Array, places: Array | None) -> tuple[Array, Array]:
+        """Prefix sums and slots with sequences of no tokens and no slot behind them, as many as the kernel has."""
+        count = self.sizes.b
+        more = (0, _rounded(count) - count)
+        places = np.arange(count) if places is None else places
+        return np.pad(sums, more, "edge"), np.pad(places, more, constant_values=_linear_checks.NO_SLOT)
 
     def run(self, inputs: list[Array], state: Array, model: Any) -> Any:
         """The result of a call, whose state is written in place."""
@@ -180,6 +189,11 @@ class _Made(NamedTuple):
         places = tuple([state if x["name"] == "state" else None for x in self.kernel.outputs])
         results = self.kernel.run([*given, *inputs[len(given) :]], model, places)
         return results if len(places) == 1 else results[[x is None for x in places].index(True)]
+
+
+def _rounded(sequences: int) -> int:
+    """For how many packed sequences there is a kernel: a power of two, so that a few serve all steps."""
+    return 1 << (sequences - 1).bit_length()
 
 
 def _swapped(shape: tuple[int, ...]) -> tuple[int, ...]:
