@@ -191,6 +191,31 @@ def test_parts_are_the_whole():
         assert np.abs(found - want).max() <= 1e-5 * np.abs(want).max()
 
 
+@pytest.mark.parametrize("every", [1, 3, 8, 20])
+@pytest.mark.parametrize("kind", ["plain", "slots", "bshd", "new"])
+def test_snapshots(kind, every):
+    """To go back to the state behind the last token that is accepted."""
+    options, exact = typed(draw_family("GDN", Sizes(3, 1, 2, 8, 16, 8)).options, np.float32)
+    if kind == "slots":
+        pool = np.random.default_rng(4).standard_normal((6, 2, 16, 8))
+        options |= {"state": pool.astype(np.float32), "slots": [4, -1, 0]}
+        exact |= {"state": options["state"].astype(np.float64), "slots": [4, -1, 0]}
+    if kind == "new":
+        del options["state"], exact["state"]
+    expected = attn.reference.linear_attention(**exact, every=every)
+    if kind == "bshd":
+        turned = {x: np.ascontiguousarray(options[x].swapaxes(1, 2)) for x in ("q", "k", "v", "decay", "beta")}
+        found = attn.linear_attention(**options | turned, every=every, layout="bshd")
+        found = (found[0].swapaxes(1, 2), *found[1:])
+    else:
+        found = attn.linear_attention(**options, every=every)
+    for x, y in zip(found, expected, strict=True):
+        assert x.shape == y.shape
+        assert np.abs(x - y).max(initial=0) <= 1e-5 * np.abs(y).max(initial=0)
+    if kind != "new":
+        assert found[1] is options["state"]
+
+
 def test_without_a_state():
     options, exact = typed(draw_family("GDN", Sizes(2, 1, 2, 20, 8, 8)).options, np.float32)
     del options["state"], exact["state"]
@@ -270,7 +295,7 @@ def test_narrow_gates_are_widened():
     np.testing.assert_array_equal(results[0][0], results[1][0])
 
 
-@pytest.mark.parametrize("what", [x for x in REFUSED if x != "every"])
+@pytest.mark.parametrize("what", REFUSED)
 def test_mistakes(what):
     options, message = REFUSED[what]
     options, _ = typed(options, np.float32)
@@ -292,6 +317,8 @@ OTHERS = {
         {"state": zeros(2, 4, 3, 5).swapaxes(2, 3)}, ValueError, "state to be C-contiguous, as it is written in place"
     ),
     "layout": ({"layout": "bsd"}, ValueError, 'layout to be "bhsd" or "bshd"'),
+    "snapshots of packed sequences": ({"every": 2, "cu_seqlens": [0, 7]}, ValueError, "every without cu_seqlens"),
+    "tokens of snapshots": ({"every": 2, "v": zeros(2, 4, 6, 3)}, ValueError, "v to have the batch and tokens of k"),
     "a GPU": ({"target": "sm_80"}, ValueError, "expected a processor as target of linear_attention"),
 }  # fmt: skip
 

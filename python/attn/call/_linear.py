@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 LAYOUTS = ("bhsd", "bshd")
 # Up to so many tokens a kernel is compiled for their number, from there on for any.
 MAX_STEP = 8
+NO_POOL = "expected state, a pool, beside slots, found none"
 
 
 @_signatures.explains_arguments
@@ -37,10 +38,11 @@ def linear_attention(
     state: Tensor | None = None,
     cu_seqlens: Integers | None = None,
     slots: Integers | None = None,
+    every: int | None = None,
     layout: str = "bhsd",
     return_state: bool = False,
     target: str = "host",
-) -> TensorT | tuple[TensorT, Any]:
+) -> TensorT | tuple[TensorT, Any] | tuple[TensorT, Any, TensorT]:
     """Linear attention (docs/Semantics.md): the gated delta rule and its family, with a state of fixed size.
 
     A sequence and value head has a state S (Dk, Dv). For each token, with D = diag(exp(decay)):
@@ -72,13 +74,16 @@ def linear_attention(
         other: then all arrays with tokens are (T, heads, ·), T the sum of the lengths.
       slots: [B] integers, the place of each sequence in the pool, each place once; −1 for none: such a sequence starts
         from 0 and leaves no state.
+      every: n ≥ 1, to return the states behind the tokens n, 2n, … too, to go back to one where drafts are refused.
+        Each n tokens are then a run of the kernel; not beside cu_seqlens.
       layout: "bhsd", or "bshd" where tokens stand in front of heads in all arrays but the state, in out too.
       return_state: return the state too, also where none is given.
       target: a processor, as in `sdpa`.
 
     Returns:
       out (B, Hv, T, Dv), packed (T, Hv, Dv), in the type of q; or (out, state) where a state is given or asked for: the
-      object given, or a new one. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays.
+      object given, or a new one. With every the snapshots (B, T // every, Hv, Dk, Dv) stand last, also behind out
+      alone. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays.
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument.
@@ -86,6 +91,9 @@ def linear_attention(
       CompileError: the compiler refused the problem.
     """
     given = {"q": q, "k": k, "v": v, "decay": decay, "beta": beta, "erase": erase, "write": write, "state": state}
+    if every is not None:
+        how = {"before": before, "scale": scale, "normalize": normalize, "layout": layout, "target": target}
+        return _with_snapshots(every, given, cu_seqlens, slots, return_state, how)
     arrays = {name: _tensor.as_array(name, x) for name, x in given.items() if x is not None}
     sums = None if cu_seqlens is None else _pages.cu_seqlens("cu_seqlens", cu_seqlens, len(arrays["k"]))
     words = (before, scale, normalize, None if sums is None else sums.size - 1, slots is not None, layout)
@@ -111,6 +119,46 @@ def linear_attention(
     if state is None and not _checks.flag("return_state", return_state):
         return out
     return out, _tensor.like(old, q) if result is None else result
+
+
+def _with_snapshots(
+    every: Any, given: dict[str, Any], cu_seqlens: Any, slots: Any, return_state: Any, how: dict[str, Any]
+) -> Any:
+    """The results of a call that keeps states on the way: parts of its tokens, one after the other."""
+    count = _linear_checks.every(every)
+    if count is None or cu_seqlens is not None:
+        raise ValueError("expected every without cu_seqlens, found both; write a call for each sequence")
+    q, state = given["q"], given["state"]
+    rows = {name: _tensor.as_array(name, x) for name, x in given.items() if x is not None}
+    is_swapped, is_pool = how["layout"] == "bshd", slots is not None
+    shapes = {name: _swapped(x.shape) if is_swapped and name != "state" else x.shape for name, x in rows.items()}
+    sizes = _linear_checks.sizes(shapes, None, is_pool=is_pool, before=how["before"])
+    axis, pool = 1 if is_swapped else 2, rows.pop("state", None)
+    own, places = pool, np.arange(sizes.b)
+    if slots is not None:
+        if pool is None:
+            raise ValueError(NO_POOL)
+        _check_writable(pool, pool.dtype)
+        places = _linear_checks.slots(slots, sizes.b, len(pool))
+        own = np.where((places == _linear_checks.NO_SLOT)[:, None, None, None], 0, pool[places]).astype(pool.dtype)
+    outs, snapshots = [], []
+    for first in range(0, max(sizes.t, 1), count):
+        part = {name: x[(slice(None),) * axis + (slice(first, first + count),)] for name, x in rows.items()}
+        out, own = linear_attention(**part, state=own, return_state=True, **how)
+        outs.append(out)
+        if out.shape[axis] == count:
+            snapshots.append(own.copy())
+    if pool is not None and is_pool:
+        has_slot = places != _linear_checks.NO_SLOT
+        pool[places[has_slot]] = own[has_slot]
+    results = [_tensor.like(np.concatenate(outs, axis), q)]
+    if state is not None:
+        _tensor.count_writes((state,))
+        results.append(state)
+    elif _checks.flag("return_state", return_state):
+        results.append(_tensor.like(own, q))
+    kept = np.stack(snapshots, 1) if snapshots else np.zeros((sizes.b, 0, *sizes.state[1:]), own.dtype)
+    return (*results, _tensor.like(kept, q))
 
 
 class _Made(NamedTuple):
@@ -147,7 +195,7 @@ class _Made(NamedTuple):
                 f'expected layout to be "bhsd" or "bshd", and left out beside cu_seqlens, found {layout!r}'
             )
         if is_pool and "state" not in arrays:
-            raise ValueError("expected state, a pool, beside slots, found none")
+            raise ValueError(NO_POOL)
         is_swapped = layout == "bshd"
         shapes = {name: _swapped(x.shape) if is_swapped and name != "state" else x.shape for name, x in arrays.items()}
         before, epsilon = _checks.flag("before", before), _linear_checks.normalize(normalize)

@@ -62,7 +62,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "attn.kv_append": ("slots", "scale_cache", "rope_cos", "rope_sin", "rope_positions", "rope_interleaved"),
     "attn.sdpa_backward": ("lse", "dout", "dlse", "grad"),
     "attn.linear_attention": (
-        *("decay", "beta", "erase", "write", "before", "normalize", "state", "cu_seqlens", "return_state"),
+        *("decay", "beta", "erase", "write", "before", "normalize", "state", "cu_seqlens", "every", "return_state"),
     ),
     "attn.multi_head": ("x", "w_q", "w_k", "w_v", "w_o", "kv_heads"),
     "attn.compile": ("source", "name", "parallel", "reference", "fail_on_fallback", "cache"),
