@@ -158,3 +158,23 @@ def test_checkpointed_layers_call_attn_again(calls):
     model.activation_checkpointing_enable()
     model(**batch(), labels=batch()["input_ids"]).loss.backward()
     assert calls == [19] * 6
+
+
+def test_an_exported_program_holds_a_node_a_layer_for_any_length():
+    model = make("Qwen3.5", "attn").eval()
+
+    class Logits(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids):
+            return self.model(ids, use_cache=False).logits
+
+    sizes = {"ids": {1: torch.export.Dim("tokens", min=2, max=64)}}
+    with torch.no_grad():
+        program = torch.export.export(Logits(), (batch()["input_ids"],), dynamic_shapes=sizes, strict=False)
+        names = [str(x.target) for x in program.graph.nodes]
+        assert names.count("attn.linear_attention.default") == 3
+        ids = torch.randint(1, 97, (2, 41))
+        torch.testing.assert_close(program.module()(ids), Logits()(ids))
