@@ -24,6 +24,8 @@ Tensor = torch.Tensor
 
 # Tokens of a chunk; those of decays a channel, whose Γ has as many numbers again as k has channels.
 CHUNK, CHUNK_OF_CHANNELS = 32, 16
+# Decays below it are 0: products with numbers too small for their exponent take many times as long.
+FORGOTTEN = 2.0**-80
 
 
 class Terms(NamedTuple):
@@ -169,6 +171,7 @@ def _forward(x: Terms, state: Tensor, before: bool) -> Chunk:
     # Sums of decays from 1 … n to the tokens behind them, in column 0 from the start
     gaps = x.decay[:, :, :, None].expand(-1, -1, -1, n + 1, -1)
     decays = torch.where(_is_behind(gaps), gaps, 0.0).cumsum(2).exp()
+    decays = torch.where(decays < FORGOTTEN, 0.0, decays)
     start, between = decays[:, :, :, 0], decays[:, :, :, 1:]
     shifted = [torch.cat([torch.ones_like(y[:, :, :1]), y[:, :, :-1]], 2) if before else y for y in (between, start)]
     if x.erase is None:
