@@ -126,6 +126,12 @@ def test_page_of_a_gpu_kernel(line, target):
     assert "code" in page.ids
 
 
+def test_page_of_linear_attention():
+    page = check_page(attnc("explain", "--problem=linear hq4 hkv2 sq40 d16 decay=head beta", "-o", "-"))
+    assert "Linear attention of 40 tokens in 4 heads, which share 2 heads of K and V" in "".join(page.text)
+    assert {"limits", "code", "phases"} <= set(page.ids)
+
+
 def test_every_field_has_words():
     """A field of a schedule without words would stand there bare."""
     for line, target in [

@@ -269,8 +269,9 @@ static std::optional<std::string> describeProblem(StringRef line) {
     return (size == Problem::kDynamic ? "any number of " : std::to_string(size) + " ") + what.str();
   };
   const Problem::Sizes &sizes = problem->sizes;
-  std::string text = "Attention of " + count(sizes.sq, "queries") + " and " + count(sizes.sk, "keys") + " in " +
-                     count(sizes.hq, "heads");
+  std::string text = problem->linear ? "Linear attention of " + count(sizes.sq, "tokens")
+                                     : "Attention of " + count(sizes.sq, "queries") + " and " + count(sizes.sk, "keys");
+  text += " in " + count(sizes.hq, "heads");
   if (sizes.hkv != sizes.hq)
     text += ", which share " + count(sizes.hkv, "heads of K and V");
   text += ", batch " + (sizes.b == Problem::kDynamic ? "of any size" : std::to_string(sizes.b)) + ", with " +
