@@ -154,6 +154,10 @@ private:
 
   void skipString() {
     hasValue = true;
+    // Of a model's weights, which are most of its text, the end is found by memchr.
+    StringRef plain = text.slice(at + 1, text.find('"', at + 1));
+    if (!plain.contains('\\') && !plain.contains('\n'))
+      at += plain.size();
     for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
       at += text[at] == '\\';
     at = std::min(at + 1, text.size());
