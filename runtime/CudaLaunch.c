@@ -296,14 +296,12 @@ static int32_t launchInContext(attn_cuda_kernel *kernel, const Context *context,
   if (most < blocks)
     blocks = most;
   attn_cuda_launch_attribute attribute = {.id = LAUNCH_PROGRAMMATIC, .value.number = 1};
-  const attn_cuda_launch_config config = {
-      {(unsigned)blocks, (unsigned)grid[1], (unsigned)grid[2]},
-      {(unsigned)block[0], (unsigned)block[1], (unsigned)block[2]},
-      (unsigned)sharedBytes,
-      stream,
-      &attribute,
-      1,
-  };
+  const attn_cuda_launch_config config = {{(unsigned)blocks, (unsigned)grid[1], (unsigned)grid[2]},
+                                          {(unsigned)block[0], (unsigned)block[1], (unsigned)block[2]},
+                                          (unsigned)sharedBytes,
+                                          stream,
+                                          &attribute,
+                                          1};
   int result = kind == DEPENDENT && startsEarly(context->driver)
                    ? context->driver->cuLaunchKernelEx(&config, function->function, parameters, NULL)
                    : context->driver->cuLaunchKernel(function->function, config.grid[0], config.grid[1], config.grid[2],
@@ -360,22 +358,6 @@ int32_t attn_cuda_launch_dependent(attn_cuda_kernel *kernel, int64_t gridX, int6
                                    void **parameters) {
   const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
   return launch(kernel, grid, block, sharedBytes, stream, parameters, DEPENDENT);
-}
-
-int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed) {
-  if (needed <= 0)
-    return 0;
-  if (!workspace)
-    return attn_cuda_refuse(ATTN_CUDA_WORKSPACE, "expected a workspace of %" PRId64 " bytes, found a null pointer",
-                            needed);
-  if (bytes < needed)
-    return attn_cuda_refuse(ATTN_CUDA_WORKSPACE, "expected a workspace of %" PRId64 " bytes, found %" PRId64, needed,
-                            bytes);
-  uintptr_t rest = (uintptr_t)workspace % ATTN_CUDA_WORKSPACE_ALIGNMENT;
-  if (rest != 0)
-    return attn_cuda_refuse(ATTN_CUDA_WORKSPACE, "expected a workspace aligned to %d bytes, found %" PRIuPTR " more",
-                            ATTN_CUDA_WORKSPACE_ALIGNMENT, rest);
-  return 0;
 }
 
 /*===----------------------------------------------------------------------===*/
