@@ -125,6 +125,13 @@ def test_few_tokens(form, sq):
     check(3, (2, 2, 1, sq, 128, 59), "f32", FORMS[form])
 
 
+@pytest.mark.parametrize("form", ["decay", "gdn", "comba", "two", "kda"])
+@pytest.mark.parametrize(("d", "dv"), [(40, 64), (32, 128)])
+def test_one_token_of_f64(form, d, dv):
+    """The kernel in place had wrong products of query and key with AVX-512."""
+    check(18, (1, 2, 2, 1, d, dv), "f64", FORMS[form])
+
+
 @pytest.mark.parametrize(("d", "dv"), [(128, 128), (64, 64), (1, 1), (59, 111), (256, 40)])
 def test_head_sizes(d, dv):
     check(4, (1, 4, 2, 70, d, dv), "f32", FORMS["gdn"])

@@ -122,8 +122,25 @@ void LinearChunk::loadKeys(const Place &place) {
   int64_t first = shape.hasErase ? 0 : shape.chunk, count = 2 * shape.chunk - first;
   Tile out = ops.part(products, first, count);
   ops.fill(out, 0);
-  AffineExpr i = ops.dim(0), j = ops.dim(1), k = ops.dim(2);
-  ops.product(ops.at(ops.part(rows, first, count), i, k), ops.at(keys, j, k), ops.at(out, i, j));
+  multiplyRows(ops.part(rows, first, count), keys, out);
+}
+
+/// output[i, j] += sum_d left[i, d] right[j, d]. The few sums of one token are reductions of rows: a panel of one
+/// column would be copied for them.
+void LinearChunk::multiplyRows(const Tile &leftRows, const Tile &rightRows, const Tile &output) {
+  Location loc = ops.loc;
+  AffineExpr i = ops.dim(0), j = ops.dim(1), d = ops.dim(2);
+  if (shape.chunk > 1)
+    return ops.product(ops.at(leftRows, i, d), ops.at(rightRows, j, d), ops.at(output, i, j));
+  Value last = ops.index(2 * shape.chunk);
+  ops.map(3, true, {ops.at(leftRows, i, d), ops.at(rightRows, j, d)}, ops.at(output, i, j),
+          [&](OpBuilder &b, ValueRange x) -> Value {
+            // A selection that always holds, as in sumRow: no product with lanes of tokens.
+            Value isKept =
+                arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, linalg::IndexOp::create(b, loc, 0), last);
+            Value kept = arith::SelectOp::create(b, loc, isKept, x[1], createFloatConstant(b, loc, ops.type, 0));
+            return add(b, loc, x[2], multiply(b, loc, x[0], kept));
+          });
 }
 
 /// The rows `a`: -beta key, or the operand.
@@ -194,7 +211,7 @@ void LinearChunk::computeByHead() {
   OpBuilder &b = ops.b;
   Location loc = ops.loc;
   int64_t chunk = shape.chunk, last = (shape.sets - 1) * chunk;
-  AffineExpr zero = ops.constant(0), t = ops.dim(0), i = ops.dim(1), k = ops.dim(2);
+  AffineExpr zero = ops.constant(0), t = ops.dim(0), i = ops.dim(1);
   ops.loop(ops.index(0), ops.index(chunk), 1, [&](Value token) {
     Value none = ops.index(0), next = ops.add(token, ops.index(1));
     Value gate = memref::LoadOp::create(b, loc, gates.memref, ValueRange{none, token});
@@ -215,9 +232,8 @@ void LinearChunk::computeByHead() {
   if (!shape.sharesProducts()) {
     ops.fill(products, 0);
     if (shape.hasErase)
-      ops.product(ops.at(erased, t, k), ops.at(columns, i, k), ops.at(ops.part(products, 0, chunk), t, i));
-    ops.product(ops.at(ops.part(rows, chunk, chunk), t, k), ops.at(columns, i, k),
-                ops.at(ops.part(products, chunk, chunk), t, i));
+      multiplyRows(erased, columns, ops.part(products, 0, chunk));
+    multiplyRows(ops.part(rows, chunk, chunk), columns, ops.part(products, chunk, chunk));
   }
   // The elements of a triangle by selection: others may be anything.
   auto select = [&](const Tile &of, const Tile &decay, const Tile &into, arith::CmpIPredicate isKept, bool hasBeta) {

@@ -150,10 +150,11 @@ LinearShape::LinearShape(LinearOp op, const TargetInfo &target, std::optional<in
   hasErase = erasesOwn || op.getBeta();
   hasChannels = op.hasChannelDecay();
   sets = op.getWrite() ? 2 : 1;
-  bool isInPlace = tokens && *tokens > 0 && *tokens <= kDirectTokens && isRowMajor(op);
+  // In f64 one token is a padded chunk: with AVX-512 the kernel in place has wrong products of query and key.
+  bool isInPlace = bits == 32 && tokens && *tokens > 0 && *tokens <= kDirectTokens && isRowMajor(op);
   chunk = hasChannels ? kChannelChunk : kChunk;
   if (tokens && *tokens > 0)
-    chunk = std::min<int64_t>(chunk, *tokens <= kDirectTokens ? *tokens : llvm::alignTo(*tokens, kDirectTokens));
+    chunk = std::min<int64_t>(chunk, isInPlace ? *tokens : llvm::alignTo(*tokens, kDirectTokens));
   setPanels(target);
   int64_t bytes = panels * panelColumns * keySize * bits / 8, group = token > 0 ? getGroup(op, domain[token - 1]) : 1;
   heads = group;

@@ -135,6 +135,7 @@ public:
 private:
   void load(const Tile &rows, llvm::StringRef name, const Place &place, double factor);
   void normalize(const Tile &rows, double factor);
+  void multiplyRows(const Tile &leftRows, const Tile &rightRows, const Tile &output);
   void loadErased(const Place &place);
   void loadGates(const Place &place);
   void computeByHead();

@@ -13,7 +13,8 @@
 //       CHECK:       math.exp
 //       CHECK:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : memref<64x128xf32{{.*}}>, memref<128x64xf32{{.*}}>) outs(%{{.*}} : memref<64x64xf32
 //       CHECK:       attn.solve ins(%{{.*}} : memref<32x32xf32>) outs(%{{.*}} : memref<32x64xf32
-//       CHECK:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : memref<32x32xf32{{.*}}>, memref<32x64xf32{{.*}}>) outs(%{{.*}} : memref<32x64xf32
+//       CHECK:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : memref<16x16xf32{{.*}}>, memref<16x64xf32{{.*}}>) outs(%{{.*}} : memref<16x64xf32
+//       CHECK:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : memref<16x32xf32{{.*}}>, memref<32x64xf32{{.*}}>) outs(%{{.*}} : memref<16x64xf32
 //       CHECK:       linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : memref<32x128xf32{{.*}}>, memref<32x64xf32{{.*}}>) outs(%{{.*}} : memref<128x64xf32
 func.func @chunks(%q: memref<1x2x64x128xf32>, %k: memref<1x2x64x128xf32>, %v: memref<1x4x64x64xf32>,
                   %g: memref<1x4x64xf32>, %b: memref<1x4x64xf32>, %o: memref<1x4x64x64xf32>,
