@@ -9,6 +9,7 @@
 
 #include "LinearTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace attn;
@@ -16,6 +17,17 @@ using namespace attn::cpu;
 
 static Value multiply(OpBuilder &b, Location loc, Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
 static Value add(OpBuilder &b, Location loc, Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
+
+/// Largest power of two below which a decay, or a key times one, counts as 0: what it multiplies is far below what the
+/// token itself writes. Products of decays would pass through denormal numbers, which cost ten times the time.
+static constexpr int kLeastExponent = -80;
+
+/// x, or 0 where |x| is below 2^kLeastExponent. A NaN stays.
+static Value flush(OpBuilder &b, Location loc, Value x) {
+  Value least = createFloatConstant(b, loc, x.getType(), std::ldexp(1.0, kLeastExponent));
+  Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), least);
+  return arith::SelectOp::create(b, loc, isSmall, createFloatConstant(b, loc, x.getType(), 0), x);
+}
 
 LinearChunk::LinearChunk(TileOps &ops, LinearOp op, const LinearShape &shape) : ops(ops), op(op), shape(shape) {
   int64_t chunk = shape.chunk, size = shape.keySize, written = shape.sets * chunk;
@@ -181,7 +193,7 @@ void LinearChunk::loadGates(const Place &place) {
                                             ArrayRef<OpFoldResult>{ops.b.getIndexAttr(0), ops.b.getIndexAttr(0)}, sizes,
                                             {one, one});
   }
-  auto body = [&](OpBuilder &b, ValueRange x) -> Value { return math::ExpOp::create(b, ops.loc, x[0]); };
+  auto body = [&](OpBuilder &b, ValueRange x) { return flush(b, ops.loc, math::ExpOp::create(b, ops.loc, x[0])); };
   if (shape.hasChannels)
     ops.map(2, false, {ops.at(decay, t, d)}, ops.at(some, t, d), body);
   else
@@ -216,15 +228,17 @@ void LinearChunk::computeByHead() {
     Value none = ops.index(0), next = ops.add(token, ops.index(1));
     Value gate = memref::LoadOp::create(b, loc, gates.memref, ValueRange{none, token});
     Value factor = memref::LoadOp::create(b, loc, factors.memref, ValueRange{none, token});
-    memref::StoreOp::create(b, loc, multiply(b, loc, factor, gate), factors.memref, ValueRange{none, next});
+    memref::StoreOp::create(b, loc, flush(b, loc, multiply(b, loc, factor, gate)), factors.memref,
+                            ValueRange{none, next});
     AffineExpr column = ops.dim(0);
     ops.map(1, false, {ops.at(ops.part(decays, token, b.getIndexAttr(1)), zero, column)},
             ops.at(ops.part(decays, next, b.getIndexAttr(1)), zero, column), [&](OpBuilder &nested, ValueRange x) {
               Value at = linalg::IndexOp::create(nested, loc, 0);
               Value isEarlier = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt, at, token);
               Value isSame = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::eq, at, token);
-              Value product = arith::SelectOp::create(nested, loc, isEarlier, multiply(nested, loc, x[0], gate),
-                                                      createFloatConstant(nested, loc, ops.type, 0));
+              Value product =
+                  arith::SelectOp::create(nested, loc, isEarlier, flush(nested, loc, multiply(nested, loc, x[0], gate)),
+                                          createFloatConstant(nested, loc, ops.type, 0));
               Value one = createFloatConstant(nested, loc, ops.type, 1);
               return Value(arith::SelectOp::create(nested, loc, isSame, one, product));
             });
@@ -321,7 +335,7 @@ void LinearChunk::computeToken(Value token) {
   if (op.getBefore())
     erase();
   Tile gate = rowOf(gates, 0);
-  auto decay = [&](OpBuilder &nested, ValueRange x) { return multiply(nested, loc, x[0], x[1]); };
+  auto decay = [&](OpBuilder &nested, ValueRange x) { return flush(nested, loc, multiply(nested, loc, x[0], x[1])); };
   ops.map(1, false, {ops.at(gate, zero, column)}, ops.at(factors, zero, column), decay);
   for (int64_t set = 0; set < shape.sets; ++set)
     ops.map(2, false, {ops.at(gate, zero, d)}, ops.at(ops.part(right, b.getIndexAttr(set * chunk), token), i, d),

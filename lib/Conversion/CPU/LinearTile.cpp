@@ -150,7 +150,8 @@ LinearShape::LinearShape(LinearOp op, const TargetInfo &target, std::optional<in
   hasErase = erasesOwn || op.getBeta();
   hasChannels = op.hasChannelDecay();
   sets = op.getWrite() ? 2 : 1;
-  // In f64 one token is a padded chunk: with AVX-512 the kernel in place has wrong products of query and key.
+  // In f64 one token is a padded chunk: of the kernel in place, whose sums have one lane, LLVM 22.1 makes wrong code
+  // for AVX-512 (its IR is right up to instruction selection).
   bool isInPlace = bits == 32 && tokens && *tokens > 0 && *tokens <= kDirectTokens && isRowMajor(op);
   chunk = hasChannels ? kChannelChunk : kChunk;
   if (tokens && *tokens > 0)
