@@ -141,12 +141,12 @@ std::string printProblem(const Problem &problem);
 /// Its first line: what a report shows.
 std::string printProblemLine(const Problem &problem);
 
-/// A module of one public function, `name`, or if that is empty `sdpa` or `linear`, that computes the problem: arguments q, k, v, those
-/// of Words.def, block_table, captures, results out, lse, weights, max, log_sum, key_sums, each only where the problem
-/// has it, named by `attn.name` attributes. Weights are returned by the unfused chain with scores in f32 (f64). Where
-/// gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one. With
-/// `into=state` the results are arguments as well, the last ones; gradients that are added to are named by `attn.into`.
-/// Null where a region or the type of a capture is no MLIR, which is reported.
+/// A module of one public function, `name`, or if that is empty `sdpa` or `linear`, that computes the problem:
+/// arguments q, k, v, those of Words.def, block_table, captures, results out, lse, weights, max, log_sum, key_sums,
+/// each only where the problem has it, named by `attn.name` attributes. Weights are returned by the unfused chain with
+/// scores in f32 (f64). Where gradients are asked for, the function has the attribute `attn.grad`, and becomes a
+/// forward and a backward one. With `into=state` the results are arguments as well, the last ones; gradients that are
+/// added to are named by `attn.into`. Null where a region or the type of a capture is no MLIR, which is reported.
 mlir::OwningOpRef<mlir::ModuleOp> buildProblem(mlir::MLIRContext &context, const Problem &problem,
                                                llvm::StringRef name = "");
 /// The same as an IR file.
