@@ -27,6 +27,7 @@ PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # whose functions nobody 
 # Of a call, in the order of kernels; captures follow.
 INTEGERS = ("q_lengths", "kv_lengths", "cu_seqlens_q", "cu_seqlens_k")  # of 32 bits
 TENSORS = ("q", "k", "v", "bias", "mask", "sink", *INTEGERS)
+OTHER_INTEGERS = frozenset({torch.int64, torch.int16, torch.int8, torch.uint8})  # integers of other bits
 CONSTANTS = ("scale", "causal", "align", "regions", "captured", "dynamic", "words")
 READ_BY_HOST = ("offsets", "seeds", *_ops.ORIGINS)
 OF_ROWS = ("max", "log_sum")  # what a backward reads beside out
@@ -64,12 +65,11 @@ def run(
     has_lengths = "kv_lengths" in named or "q_lengths" in named
     if has_lengths and call.causal is call.align is None and _checks.placed(_record.words(call)):
         return None  # whose alignment is said where lengths differ, which are values
-    for name in INTEGERS:
-        if name in named:
-            named[name] = _narrowed(named[name])
-    tensors = (*named.values(), *call.captures)
-    if not _are_plain(tensors):
+    integers = {name: named[name] for name in INTEGERS if name in named}
+    if not _are_plain([*named.values(), *call.captures]) or not are_readable([*integers.values()]):
         return None
+    named |= {name: _narrowed(x) for name, x in integers.items()}
+    tensors = (*named.values(), *call.captures)
     constants = (returned, *named, *[getattr(call, name) for name in CONSTANTS[:-1]], repr(call.words), *values)
     key = _key(tensors, constants)
     form = plans.get(key) or plans.keep(key, _Form(call, list(named), returned))
@@ -82,7 +82,7 @@ def run(
 
 def _narrowed(x: Tensor) -> Tensor:
     """Integers as kernels have them, where they fit."""
-    if x.dtype == torch.int32 or not x.is_cpu:
+    if x.dtype not in OTHER_INTEGERS or not x.is_cpu:
         return x
     narrow = x.to(torch.int32)
     return narrow if bool((narrow == x).all()) else x
@@ -245,6 +245,11 @@ def _are_plain(tensors: Sequence[Any]) -> bool:
     return True
 
 
+def are_readable(tensors: Sequence[Any]) -> bool:
+    """Whether these are such tensors, and have memory: values of others must not be read."""
+    return _are_plain(tensors) and True not in [x.is_nested for x in tensors] and _addresses(tensors) is not None
+
+
 def _key(tensors: Sequence[Tensor], constants: Sequence[Any]) -> Hashable:
     """The forms of tensors, and constants."""
     return (*[(x.shape, x.is_contiguous() or x.stride(), x.dtype, x.get_device()) for x in tensors], *constants)
@@ -258,7 +263,7 @@ def _addresses(tensors: Sequence[Tensor]) -> list[int] | None:
         return None
     if 0 in found:
         return None
-    if functools.reduce(operator.or_, found) % LARGEST_ELEMENT:
+    if functools.reduce(operator.or_, found, 0) % LARGEST_ELEMENT:
         for address, x in zip(found, tensors, strict=True):
             if address % x.itemsize:
                 return None

@@ -150,9 +150,9 @@ def varlen_sdpa(
 
 def _by_plan(call: Call, returned: tuple[str, ...]) -> tuple[Tensor, ...] | None:
     """The results of these names by a plan, if there is one."""
-    if _eager.is_seen():  # before values are read
-        return None
     rows, keys = call.cu_seqlens_q, call.cu_seqlens_k
+    if _eager.is_seen() or not _eager.are_readable((rows, keys)):
+        return None
     are_same = rows is keys  # which is all that is known on a device
     if not are_same and rows.is_cpu and keys.is_cpu:
         are_same = torch.equal(rows, keys)

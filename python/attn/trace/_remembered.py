@@ -122,7 +122,8 @@ class _Walk:
             place = (array.ctypes.data, array.shape, array.strides, array.dtype)
             form: Hashable = (array.shape, array.dtype, array.strides if 0 in array.strides else None)
         else:
-            if not array.is_cpu or array.is_neg() or not _subclasses.is_known(array) or str(array.layout) != DENSE:
+            is_dense = str(array.layout) == DENSE and not array.is_nested
+            if not array.is_cpu or array.is_neg() or not is_dense or not _subclasses.is_known(array):
                 raise UnknownError
             place = (array.data_ptr(), array.shape, array.stride(), array.dtype)
             form = (array.shape, array.dtype, array.requires_grad)
