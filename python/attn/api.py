@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -135,7 +136,7 @@ def sdpa(
       CompileError: the compiler refused the problem.
     """
     given = locals()
-    if _tensor.is_torch(q) and target == "host":
+    if target == "host" and _tensor.is_torch(q) and "torch.library" in sys.modules:  # which attn.torch builds on
         from attn.torch import _handed  # PyTorch is there
 
         made = _handed.sdpa(given)

@@ -19,6 +19,7 @@ FUSED = (
 )
 KERNELS = {
     "forward": ("sdpa", "b1 hq1 sq300 sk520 d128 bf16", []),
+    "one place": ("sdpa", "b1 hq1 sq300 sk520 d192 bf16", []),
     "gradients": ("sdpa_backward", "b1 hq2 sq256 sk256 d64 bf16 grad=q,k,v", [f"--schedule={FUSED}"]),
 }
 # The op, by its text; what happens to it; for moves, the op that it is moved in front of or behind.
@@ -27,8 +28,6 @@ FORWARD = [
     (r"attn\.copy .* box\(", "double"),
     (r"attn\.wait  stages", "drop"),
     (r"attn\.wait  stages", "double"),
-    (r"attn\.wait %", "drop"),
-    (r"attn\.wait %", "double"),
     (r"attn\.release", "drop"),
     (r"attn\.release", "double"),
     (r"attn\.take_turn", "drop"),
@@ -37,10 +36,15 @@ FORWARD = [
     (r"attn\.pass_turn$", "double"),
     (r"attn\.pass_turn first", "drop"),
     (r"attn\.product", "double"),
-    (r"gpu\.barrier", "double"),
     (r"attn\.release", "above", r"attn\.product"),
     (r"attn\.wait  stages", "below", r"attn\.product"),
     (r"attn\.pass_turn$", "above", r"attn\.take_turn"),
+]
+# Where shared memory has one place for Q, the warps that multiply copy it.
+ONE_PLACE = [
+    (r"attn\.wait %", "drop"),
+    (r"attn\.wait %", "double"),
+    (r"gpu\.barrier", "double"),
 ]
 GRADIENTS = [
     (r"attn\.copy .* box\(", "drop"),
@@ -68,7 +72,8 @@ GRADIENTS = [
     (r"attn\.pass_order", "above", r"attn\.add_rows"),
     (r"attn\.product", "double"),
 ]
-CHANGES = [("forward", *x) for x in FORWARD] + [("gradients", *x) for x in GRADIENTS]
+LISTS = {"forward": FORWARD, "one place": ONE_PLACE, "gradients": GRADIENTS}
+CHANGES = [(name, *x) for name, changes in LISTS.items() for x in changes]
 
 
 def run(command, limit=120):
