@@ -354,7 +354,8 @@ TEST(Problem, LinearAttention) {
 TEST(Problem, MistakesInLinearAttention) {
   std::pair<llvm::StringRef, llvm::StringRef> cases[] = {
       {"linear sq5 d8 causal=top_left",
-       "expected a token of lines of linear attention, found 'causal=top_left'; write b, hq, hkv, sq, d, dv, an element "
+       "expected a token of lines of linear attention, found 'causal=top_left'; write b, hq, hkv, sq, d, dv, an "
+       "element "
        "type, layout, or one of decay, beta, erase, write, before, normalize, scale, slots"},
       {"linear sq5 d8 decay=row", "expected what has a decay, found 'decay=row'; write decay=head or decay=channel"},
       {"linear sq5 d8 beta beta", "expected 'beta' once, found 'beta' as well; leave one out"},
