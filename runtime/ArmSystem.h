@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define FEATURE_TABLE "ArmFeatures.inc"
+
 #if defined(__APPLE__)
 int sysctlbyname(const char *name, void *old, size_t *oldSize, void *new, size_t newSize);
 

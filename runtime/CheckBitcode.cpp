@@ -55,27 +55,40 @@ static constexpr unsigned char processor[] = {
 };
 } // namespace windows
 
+namespace riscv64 {
+static constexpr unsigned char checkArguments[] = {
+#include "CheckArguments.riscv64.bc.inc"
+};
+static constexpr unsigned char library[] = {
+#include "Library.riscv64.bc.inc"
+};
+static constexpr unsigned char processor[] = {
+#include "Processor.riscv64.bc.inc"
+};
+} // namespace riscv64
+
 template <size_t size> static llvm::StringRef toText(const unsigned char (&bytes)[size]) {
   return {reinterpret_cast<const char *>(bytes), size};
 }
 
-/// The bytes of one file for the triple.
-template <size_t x86, size_t arm, size_t apple, size_t windows>
-static llvm::StringRef select(const llvm::Triple &triple, const unsigned char (&forX86)[x86],
-                              const unsigned char (&forArm)[arm], const unsigned char (&forApple)[apple],
-                              const unsigned char (&forWindows)[windows]) {
+namespace {
+/// The bytes of the three files.
+struct Code {
+  llvm::StringRef checkArguments, library, processor;
+};
+} // namespace
+
+#define CODE(platform)                                                                                                 \
+  Code { toText(platform::checkArguments), toText(platform::library), toText(platform::processor) }
+
+static Code getCode(const llvm::Triple &triple) {
+  if (triple.isRISCV())
+    return CODE(riscv64);
   if (!triple.isAArch64())
-    return toText(forX86);
-  return triple.isOSDarwin() ? toText(forApple) : triple.isOSWindows() ? toText(forWindows) : toText(forArm);
+    return CODE(x86_64);
+  return triple.isOSDarwin() ? CODE(apple) : triple.isOSWindows() ? CODE(windows) : CODE(aarch64);
 }
 
-llvm::StringRef attn::getCheckArgumentsBitcode(const llvm::Triple &triple) {
-  return select(triple, x86_64::checkArguments, aarch64::checkArguments, apple::checkArguments,
-                windows::checkArguments);
-}
-llvm::StringRef attn::getLibraryBitcode(const llvm::Triple &triple) {
-  return select(triple, x86_64::library, aarch64::library, apple::library, windows::library);
-}
-llvm::StringRef attn::getProcessorBitcode(const llvm::Triple &triple) {
-  return select(triple, x86_64::processor, aarch64::processor, apple::processor, windows::processor);
-}
+llvm::StringRef attn::getCheckArgumentsBitcode(const llvm::Triple &triple) { return getCode(triple).checkArguments; }
+llvm::StringRef attn::getLibraryBitcode(const llvm::Triple &triple) { return getCode(triple).library; }
+llvm::StringRef attn::getProcessorBitcode(const llvm::Triple &triple) { return getCode(triple).processor; }

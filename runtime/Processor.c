@@ -5,7 +5,7 @@
  * or refuses (Documentation/arch/x86/xstate.rst): without permission, the first tile instruction is illegal. On 64-bit
  * Arm, only the system can read the equivalent of CPUID. Linux reports what a process may use in its auxiliary vector
  * (Documentation/arch/arm64/elf_hwcaps.rst), and the length of its SVE registers by prctl; macOS by sysctlbyname,
- * Windows by IsProcessorFeaturePresent.
+ * Windows by IsProcessorFeaturePresent. On RISC-V Linux tells by its auxiliary vector and riscv_hwprobe.
  * Built twice, like CheckArguments.c. The only state is one integer of the object; every thread that finds it unset
  * computes the same value.
  *
@@ -19,7 +19,11 @@
 
 #if defined(__aarch64__)
 #include "ArmSystem.h"
+#elif defined(__riscv)
+#include "RiscvSystem.h"
+#endif
 
+#if defined(FEATURE_TABLE) /* the system tells of features */
 typedef struct Feature {
   char name[20]; /* inline: a table of pointers would need relocations */
   Question question;
@@ -40,9 +44,9 @@ typedef struct Feature {
 #endif
 
 static const Feature features[] = {
-#if defined(__aarch64__)
-#define FEATURE(name, place, bit, apple, windows) {name, QUESTION(place, bit, apple, windows)},
-#include "ArmFeatures.inc"
+#if defined(FEATURE_TABLE)
+#define FEATURE(name, ...) {name, QUESTION(__VA_ARGS__)},
+#include FEATURE_TABLE
 #else
 #define FEATURE(name, leaf, subleaf, reg, bit, state) {name, leaf, subleaf, reg, bit, state},
 #include "ProcessorFeatures.inc"
@@ -59,7 +63,7 @@ int32_t attn_find_feature(const char *name) {
   return -1;
 }
 
-#if defined(__aarch64__)
+#if defined(FEATURE_TABLE)
 static void readFeatures(uint64_t found[ATTN_FEATURE_WORDS]) {
   System system = readSystem();
   for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)
@@ -122,7 +126,7 @@ void attn_detect_features(uint64_t found[ATTN_FEATURE_WORDS]) {
   detectFeatures(all, found);
 }
 
-#if defined(__aarch64__)
+#if defined(FEATURE_TABLE)
 int32_t attn_request_tiles(void) { return 0; }
 #else
 int32_t attn_request_tiles(void) {

@@ -5,6 +5,7 @@
 #   --sass         makes build/sass too: nvdisasm, which counts of machine code need (scripts/ptxas-table.py --counts; 6 MB)
 #   --mpi          installs Open MPI too, for examples/mpi and the tests that start several processes with mpirun (60 MB)
 #   --arm          installs a cross compiler and qemu-user too, and makes build/arm: what runs kernels for 64-bit Arm here
+#   --riscv        the same for 64-bit RISC-V, in build/riscv
 # Each step is skipped where it is done already, so a second run takes seconds and needs no network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,6 +19,8 @@ packages=(
 )
 # What --arm adds.
 arm_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libgomp1-arm64-cross qemu-user)
+# What --riscv adds.
+riscv_packages=(gcc-riscv64-linux-gnu libc6-dev-riscv64-cross libgomp1-riscv64-cross qemu-user)
 # What --mpi adds.
 mpi_packages=(openmpi-bin libopenmpi-dev)
 max_jobs=2
@@ -99,6 +102,7 @@ build_release() {
 with_frameworks=false
 with_sass=false
 with_arm=false
+with_riscv=false
 with_mpi=false
 targets=()
 for argument in "$@"; do
@@ -106,9 +110,10 @@ for argument in "$@"; do
     --frameworks) with_frameworks=true ;;
     --sass) with_sass=true ;;
     --arm) with_arm=true ;;
+    --riscv) with_riscv=true ;;
     --mpi) with_mpi=true ;;
     --*)
-      echo "error: expected --frameworks, --sass, --arm, --mpi or targets of ninja, found '$argument'" >&2
+      echo "error: expected --frameworks, --sass, --arm, --riscv, --mpi or targets of ninja, found '$argument'" >&2
       exit 2
       ;;
     *) targets+=("$argument") ;;
@@ -117,6 +122,9 @@ done
 
 if $with_arm; then
   packages+=("${arm_packages[@]}")
+fi
+if $with_riscv; then
+  packages+=("${riscv_packages[@]}")
 fi
 if $with_mpi; then
   packages+=("${mpi_packages[@]}")
@@ -133,7 +141,10 @@ if $with_sass; then
   make_venv build/sass sass
 fi
 if $with_arm; then
-  scripts/build-arm-runner.sh
+  scripts/build-runner.sh arm
+fi
+if $with_riscv; then
+  scripts/build-runner.sh riscv
 fi
 build_release "${targets[@]}"
 if [[ -n $frameworks_job ]]; then

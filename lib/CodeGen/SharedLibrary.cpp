@@ -7,6 +7,7 @@
 #include "Link.h"
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/Support/OutputFile.h"
+#include "attn/Target/Architecture.h"
 #include "lld/Common/Driver.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -14,7 +15,6 @@
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include <cmath>
 #include <dlfcn.h>
@@ -96,10 +96,6 @@ Expected<std::string> linkAlone(StringRef object) { return linkFile(object, "o",
 //===----------------------------------------------------------------------===//
 // Another architecture
 //===----------------------------------------------------------------------===//
-
-static bool isForeign(const TargetInfo &target) {
-  return !target.gpu && Triple(target.triple).getArch() != Triple(sys::getProcessTriple()).getArch();
-}
 
 /// A stub for a library that is not on this machine: a library without symbols and with its name.
 static Expected<std::string> createStub(const TargetInfo &target, StringRef name) {

@@ -80,7 +80,7 @@ Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *vari
 /// rest may inline it.
 static void setLowestTarget(Function &function, const TargetInfo &lowest) {
   function.addFnAttr("target-cpu", lowest.cpu);
-  function.addFnAttr("target-features", "");
+  function.addFnAttr("target-features", lowest.features);
   function.addFnAttr(Attribute::NoInline);
 }
 

@@ -8,13 +8,13 @@
 #include "attn-c/attn_dispatch.h"
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/Bundle.h"
+#include "attn/Target/Architecture.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
@@ -61,11 +61,21 @@ static constexpr std::pair<StringLiteral, bool> kArmFeatures[] = {
 #undef FEATURE
 };
 
+/// The same for RISC-V. Its kernels use no other ones.
+static constexpr StringLiteral kRiscvFeatures[] = {
+#define FEATURE(name, place, bit) name,
+#include "../../runtime/RiscvFeatures.inc"
+#undef FEATURE
+};
+
+static bool isRiscv(const TargetInfo &target) { return Triple(target.triple).isRISCV(); }
+
 /// The bit of a feature in attn_find_feature of the target architecture's runtime; -1 if there is none.
 static int32_t findFeature(const TargetInfo &target, StringRef name) {
   if (!target.isArm()) {
-    const auto *found = find(kX86Features, name);
-    return found == std::end(kX86Features) ? -1 : found - kX86Features;
+    ArrayRef<StringLiteral> features = isRiscv(target) ? ArrayRef(kRiscvFeatures) : ArrayRef(kX86Features);
+    const auto *found = find(features, name);
+    return found == features.end() ? -1 : found - features.begin();
   }
   const auto *found = find_if(kArmFeatures, [&](const auto &feature) { return feature.first == name; });
   if (found == std::end(kArmFeatures) || (Triple(target.triple).isOSWindows() && !found->second))
@@ -91,6 +101,11 @@ static StringMap<bool> getFeatures(const TargetInfo &target) {
   if (target.isArm())
     return getArmFeatures(target);
   StringMap<bool> all;
+  if (isRiscv(target)) {
+    for (StringRef feature : split(target.features, ','))
+      all[feature.drop_front()] = feature.starts_with("+") && is_contained(kRiscvFeatures, feature.drop_front());
+    return all;
+  }
   SmallVector<StringRef> listed;
   if (X86::parseArchX86(target.cpu, /*Only64Bit=*/true) != X86::CK_None)
     X86::getFeaturesForCPU(target.cpu, listed);
@@ -175,10 +190,9 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
 Error checkProcessor(const TargetInfo &target) {
   if (target.gpu || target.name == "host")
     return Error::success();
-  Triple::ArchType arch = Triple(target.triple).getArch();
-  if (arch != Triple(sys::getProcessTriple()).getArch())
+  if (isForeign(target))
     return createStringError("expected a target that this machine runs, found '" + target.name + "', which is " +
-                             (target.isArm() ? "64-bit Arm" : "x86-64") +
+                             describeArchitecture(target) +
                              "; compile it to an object, or run it by attnc run --runner");
   Variant variant = createVariant(target);
   attn_variant described{};

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ArmTarget.h"
+#include "TargetNames.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn/Support/OtherWords.h"
 #include "llvm/ADT/SmallVector.h"
@@ -53,21 +54,12 @@ static constexpr CoreFacts kCores[] = {
 
 static Triple parseTriple(StringRef text) { return Triple(Triple::normalize(text)); }
 
-/// Splits TRIPLE:PROCESSOR+FEATURES; a missing part is empty.
-static std::tuple<StringRef, StringRef, StringRef> split(StringRef name) {
-  auto [named, features] = name.split('+');
-  auto [head, processor] = named.split(':');
-  if (named.contains(':') || parseTriple(head).isAArch64())
-    return {head, processor, features};
-  return {"", head, features};
-}
-
 static bool isProcessor(StringRef name) {
   return name != "generic" && (AArch64::parseCpu(name) || AArch64::parseArch(name));
 }
 
 bool isArmName(StringRef name) {
-  auto [triple, processor, features] = split(name);
+  auto [triple, processor, features] = splitTargetName(name, &Triple::isAArch64);
   return triple.empty() ? isProcessor(processor) : parseTriple(triple).isAArch64();
 }
 
@@ -136,7 +128,7 @@ static Expected<AArch64::ExtensionSet> parseFeatures(StringRef processor, String
 }
 
 Expected<TargetInfo> getArmTarget(StringRef name) {
-  auto [tripleText, processor, features] = split(name);
+  auto [tripleText, processor, features] = splitTargetName(name, &Triple::isAArch64);
   Expected<std::string> triple = getTriple(tripleText, name);
   if (!triple)
     return triple.takeError();

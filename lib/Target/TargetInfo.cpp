@@ -6,6 +6,7 @@
 
 #include "attn/Target/TargetInfo.h"
 #include "ArmTarget.h"
+#include "RiscvTarget.h"
 #include "TargetNames.h"
 #include "attn-c/attn_dispatch.h"
 #include "llvm/ADT/SmallVector.h"
@@ -49,7 +50,8 @@ static std::string joinGpus(StringRef separator) {
 }
 
 StringRef TargetInfo::getKnownNames() {
-  static const std::string names = "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " + joinGpus(" ") + " aarch64-linux-gnu";
+  static const std::string names =
+      "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " + joinGpus(" ") + " aarch64-linux-gnu riscv64-linux-gnu";
   return names;
 }
 
@@ -129,6 +131,8 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
                              explainTarget(name));
   if (isArmName(name))
     return getArmTarget(name);
+  if (isRiscvName(name))
+    return getRiscvTarget(name);
   if (name == "host" && Triple(sys::getProcessTriple()).isAArch64())
     return getArmHost();
   if (name == "host") {
@@ -138,8 +142,10 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
     if (kind == X86::CK_None) {
       if (std::string advice = explainTarget(name); !advice.empty())
         return createStringError("unknown target '" + name + "'" + advice);
-      return createStringError("unknown target '" + name + "', expected one of " + getKnownNames() +
-                               ", or an x86-64 or 64-bit Arm processor that LLVM knows, as znver5 or neoverse-v2");
+      return createStringError(
+          "unknown target '" + name + "', expected one of " + getKnownNames() +
+          ", or an x86-64, 64-bit Arm or RISC-V processor that LLVM knows, as znver5, neoverse-v2 or "
+          "spacemit-x60");
     }
     target.name = target.cpu = name.str();
     SmallVector<StringRef> features;
@@ -164,6 +170,6 @@ std::string TargetInfo::describe() const { return name == "host" ? name + " (" +
 
 bool TargetInfo::isArm() const { return Triple(triple).isAArch64(); }
 
-std::string TargetInfo::getLowestName() const { return isArm() ? triple : "x86-64"; }
+std::string TargetInfo::getLowestName() const { return gpu || Triple(triple).isX86() ? "x86-64" : triple; }
 
 } // namespace attn

@@ -12,6 +12,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/RISCVTargetParser.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace llvm;
@@ -85,10 +86,21 @@ static constexpr OtherTarget kOtherTargets[] = {
     {"rocm hip amdgpu amdgcn* gfx* mi250* mi300* mi325* mi355* metal mps vulkan* spirv* opencl webgpu wgsl xpu sycl "
      "level-zero tpu npu ane",
      "host, or an NVIDIA GPU as sm_80; no code is made for other devices"},
+    // 64-bit RISC-V
+    {"rvv riscv", "rva23, or rv64gcv+zvl256b for vectors of 256 bits"},
+    {"k1 bpi-f3 bananapi-f3 spacemit-k1 x60", "spacemit-x60"},
     // Other processors
-    {"rvv riscv* rv64* rva* wasm* ppc* power* s390x systemz loongarch* mips* sparc* hexagon",
-     "host, or a target of x86-64 or 64-bit Arm; no code is made for other processors"},
+    {"wasm* ppc* power* s390x systemz loongarch* mips* sparc* hexagon",
+     "host, or a target of x86-64, 64-bit Arm or RISC-V; no code is made for other processors"},
 };
+
+TargetName attn::splitTargetName(StringRef name, bool (Triple::*isOfArchitecture)() const) {
+  auto [named, features] = name.split('+');
+  auto [head, processor] = named.split(':');
+  if (named.contains(':') || (Triple(Triple::normalize(head)).*isOfArchitecture)())
+    return {head, processor, features};
+  return {"", head, features};
+}
 
 static bool isNamed(StringRef names, StringRef name) {
   SmallVector<StringRef> list;
@@ -150,6 +162,7 @@ std::string attn::explainTarget(StringRef name) {
   TargetInfo::getKnownNames().split(known, ' ');
   X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
   AArch64::fillValidCPUArchList(known);
+  RISCV::fillValidCPUArchList(known, /*IsRV64=*/true);
   erase(known, "generic"); // 64-bit Arm; not a target
   if (const auto *same = find_if(known, [&](StringRef each) { return isSameName(each, name); }); same != known.end())
     return ("; did you mean '" + *same + "'?").str();
@@ -163,7 +176,8 @@ std::string attn::explainTarget(StringRef name) {
   if (name.starts_with("sm_"))
     return "";
   if (name.contains('+'))
-    return "; write a processor that has the features, as znver5: names of 64-bit Arm alone take some after a +";
+    return "; write a processor that has the features, as znver5: names of 64-bit Arm and RISC-V alone take some after "
+           "a +";
   if (StringRef nearest = findNearestName(name, known); !nearest.empty())
     return ("; did you mean '" + nearest + "'?").str();
   return "";

@@ -1,6 +1,6 @@
 /*===- count.c - a plugin of qemu-aarch64 that counts a kernel's instructions ----===
  *
- * build/arm/counting-runner (scripts/build-arm-runner.sh) loads it. It counts the instructions that a library executes:
+ * build/arm/counting-runner (scripts/build-runner.sh arm) loads it. It counts the instructions that a library executes:
  * all, vector multiply-adds (including those of 2^x), loads and stores, and prints the counts on standard error. A
  * translated block belongs to the library if its code is mapped from the file `library`.
  *

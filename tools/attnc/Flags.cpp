@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Flags.h"
+#include "attn/Target/Architecture.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace llvm;
@@ -241,11 +242,11 @@ Error checkFlags() {
     return createStringError("expected something to time with --json, found --roofline of loops alone, which runs "
                              "nothing; leave --json out, or write --roofline");
   bool runsNothing = benchCommand && (roofline == Roofline::Static || roofline == Roofline::Assembly);
-  if (facts && facts->isArm() && target != "host" && (benchCommand || tuneCommand) && !runsNothing)
+  if (facts && isForeign(*facts) && (benchCommand || tuneCommand) && !runsNothing)
     return createStringError("expected a target that this machine runs with attnc bench and attnc tune, found '" +
-                             target +
-                             "', which is 64-bit Arm; write attnc bench --roofline=static, which runs nothing, or run "
-                             "it by attnc run --runner");
+                             target + "', which is " + describeArchitecture(*facts) +
+                             "; write attnc bench --roofline=static, which runs nothing, or run it by attnc run "
+                             "--runner");
   if (!facts)
     consumeError(facts.takeError()); // reported where the target is used
   if (!tuned.empty()) {

@@ -9,6 +9,7 @@
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/MainName.h"
+#include "attn/Target/Architecture.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
@@ -57,7 +58,7 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   if (!runner.empty() && ((*compiler)->getTarget().gpu || !Triple((*compiler)->getTarget().triple).isOSBinFormatELF()))
     return createStringError("expected a processor as target of --runner, with Linux, found '" + options.target +
                              "'; write x86-64-v3 or aarch64-linux-gnu");
-  if (runner.empty() && (!isEmulated || (*compiler)->getTarget().isArm()))
+  if (runner.empty() && (!isEmulated || isForeign((*compiler)->getTarget())))
     if (Error error = checkProcessor((*compiler)->getTarget()))
       return error;
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))

@@ -43,7 +43,7 @@ Expected<std::shared_ptr<Runner>> Runner::create(StringRef command, StringRef ob
   ErrorOr<std::string> program = words.empty() ? std::string() : sys::findProgramByName(words.front());
   if (!program || program->empty())
     return createStringError("expected a program that is there as --runner, found '" + command +
-                             "'; scripts/build-arm-runner.sh makes build/arm/runner");
+                             "'; scripts/build-runner.sh makes build/arm/runner and build/riscv/runner");
   runner->command.front() = *program;
   Expected<std::string> library = linkAlone(object);
   if (!library)
