@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A minute of each small fuzzer, the tests with every combination of their parameters, words and faults that are planted,
-# all problem lines of GPUs for sm_90a, then the test suite as on lesser processors, on 64-bit Arm where scripts/setup.sh
-# --arm has been, and under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
+# all problem lines of GPUs for sm_90a, then the test suite as on lesser processors, on 64-bit Arm and kernels for
+# RISC-V where scripts/setup.sh --arm and --riscv have been, and under AddressSanitizer and UndefinedBehaviorSanitizer.
+# Arguments go to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,16 +31,21 @@ if LD_PRELOAD=$PWD/build/release/lib/libprocessor_x86-64-v3.so env true; then
 else
   echo "nightly: the suite does not run as on lesser processors"
 fi
+# run_matrix KIND COUNT TARGET PROCESSOR, as qemu names it: the length of its vectors is one of its own.
+run_matrix() {
+  QEMU_CPU=$4 scripts/matrix.py --runner="build/$1/runner" --jobs="$jobs" --count="$2" --target="$3"
+}
 if [[ -d build/arm ]]; then
   scripts/test-arm.sh
-  # arm_matrix COUNT TARGET PROCESSOR, as qemu names it: the length of its vectors is one of its own.
-  arm_matrix() {
-    QEMU_CPU=$3 scripts/matrix.py --runner=build/arm/runner --jobs="$jobs" --count="$1" --target="$2"
-  }
-  arm_matrix 2000 neoverse-v2+nosve max,sve=off
-  arm_matrix 500 neoverse-v2 max,sve128=on,sve256=off
-  arm_matrix 500 neoverse-v1+sve256 max,sve256=on,sve512=off
-  arm_matrix 500 armv8.2-a+sve512+bf16+i8mm max,sve512=on
+  run_matrix arm 2000 neoverse-v2+nosve max,sve=off
+  run_matrix arm 500 neoverse-v2 max,sve128=on,sve256=off
+  run_matrix arm 500 neoverse-v1+sve256 max,sve256=on,sve512=off
+  run_matrix arm 500 armv8.2-a+sve512+bf16+i8mm max,sve512=on
+fi
+if [[ -d build/riscv ]]; then
+  run_matrix riscv 500 rva23 rva23u64
+  run_matrix riscv 250 rva23+zvl256b max,vlen=256
+  run_matrix riscv 250 rv64gcv+zvfh+zvl512b max,vlen=512
 fi
 ninja -C build/asan -j "$jobs"
 exec ctest --preset asan "$@"

@@ -3,58 +3,19 @@
 scripts/setup.sh --arm installs qemu-user and a cross compiler. Without them the tests that execute kernels are skipped.
 """
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import cross
+from cross import DECODE, FORWARD, GRADIENTS, expect_right, run
 from paths import ATTNC
 
-ROOT = Path(__file__).parents[2]
-RUNNER = ROOT / "build" / "arm" / "runner"
-COMPILER, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
-SYSROOT = "/usr/aarch64-linux-gnu"
+ARM = cross.Machine("aarch64", "arm")
+needs_qemu = ARM.is_there
 
-needs_qemu = pytest.mark.skipif(
-    not (shutil.which(COMPILER) and shutil.which(QEMU)),
-    reason=f"expected {COMPILER} and {QEMU}, found none: scripts/setup.sh --arm installs them",
-)
-
-# Odd sizes, masks, groups, layouts, narrow types, empty rows, no keys, dynamic sizes.
-FORWARD = (
-    "b2 hq3 sq113 sk203 d64",
-    "hq4 hkv2 sq113 sk203 d59 dv17 causal=bottom_right out=lse",
-    "hq4 hkv2 sq203 sk113 d64 causal=bottom_right out=lse,max",
-    "b2 hq2 sq7 sk0 d8 out=lse",
-    "hq2 sq113 sk203 d64 window=15,3 align=top_left softcap=30 sink",
-    "hq2 sq33 sk31 d40 f64 causal=top_left",
-    "b2 hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right out=lse",
-    "b2 hq4 hkv2 sq113 sk203 d96 f16 causal=top_left",
-    "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv=int8 kvscale=token",
-    "b2 hq4 hkv2 sq65 sk129 d64 kv=int8 kvscale=head",
-    "hq2 sq113 sk203 d64 f16 kv=fp8",
-    "b2 hq2 sq113 sk203 d64 mask=2,1,113,203 bias=1,2,113,203",
-    "b2 hq4 hkv2 sq113 sk203 d64 layout=bshd dropout=0.3",
-    "b3 hq4 hkv2 sq90 sk90 d64 layout=varlen causal=top_left",
-    "b2 hq4 hkv2 sq113 sk203 d64 q_lengths kv_lengths",
-    "b2 hq2 sq113 sk203 d64 strided kv_lengths",
-    "b? hq2 sq? sk? d64 causal=top_left",
-)
-DECODE = (
-    "b2 hq8 hkv2 sq1 sk1203 d128 kv_lengths",
-    "b2 hq8 hkv2 sq1 sk1203 d128 bf16 kv_lengths out=lse",
-    "b2 hq8 hkv2 sq1 sk603 d64 bf16 kv=int8 kvscale=token kv_lengths",
-    "b2 hq8 hkv2 sq1 sk203 d64 f16 kv_lengths paged=16",
-    "b2 hq4 hkv2 sq2 sk203 d59",
-)
-GRADIENTS = (
-    "b2 hq4 hkv2 sq113 sk203 d59 causal=bottom_right grad=q,k,v",
-    "hq2 sq65 sk33 d64 bf16 window=15,3 align=top_left grad=q,k,v",
-    "hq2 sq33 sk65 d32 f16 softcap=2 grad=q,k,v",
-)
 # Of one level, a core with SVE2, and none with more than the first instructions.
 TARGETS = ("neoverse-v2", "aarch64-linux-gnu")
 
@@ -62,22 +23,7 @@ TARGETS = ("neoverse-v2", "aarch64-linux-gnu")
 @pytest.fixture(scope="module")
 def runner() -> Path:
     """The command that runs a kernel, made once."""
-    subprocess.run([ROOT / "scripts" / "build-arm-runner.sh"], check=True, timeout=120)
-    return RUNNER
-
-
-def run(runner: Path, line: str, target: str, cpu: str = "max", sizes: str = "") -> subprocess.CompletedProcess[str]:
-    """`attnc run --check`, the kernel under qemu as that processor."""
-    command = [ATTNC, "run", "--check", f"--problem={line}", f"--target={target}", f"--runner={runner}"]
-    command += [f"--size={sizes}"] if sizes else []
-    environment = {**os.environ, "QEMU_CPU": cpu, "OMP_NUM_THREADS": "2"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-
-
-def expect_right(done: subprocess.CompletedProcess[str]) -> None:
-    """The kernel ran, and its outputs are those of the reference."""
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ": ok" in done.stdout, done.stdout + done.stderr
+    return ARM.build()
 
 
 @needs_qemu
@@ -121,70 +67,17 @@ def test_wrong_processor_is_refused(runner: Path, target: str, cpu: str, missing
     assert missing in done.stderr, done.stderr
 
 
-MAIN = r"""
-#include "kernel.h"
-#include <stdio.h>
-int main(void) {
-  static float q[4][8], k[4][8], v[4][8], out[4][8];
-  for (int i = 0; i < 32; ++i)
-    q[0][i] = k[0][i] = i % 5, v[0][i] = i % 8;
-  int64_t shape[] = {1, 1, 4, 8}, wrong[] = {1, 1, 3, 8};
-  DLTensor t[4] = {{q, {kDLCPU, 0}, 4, {kDLFloat, 32, 1}, shape, 0, 0}};
-  void *data[] = {q, k, v, out};
-  const DLTensor *arguments[4];
-  for (int i = 0; i < 4; ++i)
-    t[i] = t[0], t[i].data = data[i], arguments[i] = &t[i];
-  char message[256] = "";
-  int code = kernel_checked(arguments, 4, message, sizeof message);
-  printf("%d '%s' %s %g\n", code, message, kernel_target(), out[3][7]);
-  t[1].shape = wrong;
-  code = kernel_checked(arguments, 4, message, sizeof message);
-  printf("%d %s\n", code, message);
-  return 0;
-}
-"""
-
-
 @needs_qemu
 def test_an_object_chooses(runner: Path, tmp_path: Path) -> None:
-    """One object of two targets, with its header, linked by the cross compiler; each processor takes its own."""
-    targets = "aarch64-linux-gnu,neoverse-n1"
-    subprocess.run(
-        [
-            *[ATTNC, "--problem=sq4 d8", "--name=kernel", f"--target={targets}"],
-            *["-o", tmp_path / "kernel.o", f"--header={tmp_path / 'kernel.h'}"],
-        ],
-        check=True,
-    )
-    (tmp_path / "main.c").write_text(MAIN)
-    program = tmp_path / "main"
-    libraries = [RUNNER.parent / "libattn_runtime.a", "-fopenmp", "-lm"]
-    include = f"-I{RUNNER.parent / 'include'}"
-    subprocess.run(
-        [COMPILER, include, tmp_path / "main.c", tmp_path / "kernel.o", *libraries, "-o", program], check=True
-    )
-    for cpu, target in [("cortex-a57", "aarch64-linux-gnu"), ("neoverse-n1", "neoverse-n1"), ("max", "neoverse-n1")]:
-        done = subprocess.run([QEMU, "-cpu", cpu, "-L", SYSROOT, program], capture_output=True, text=True, check=True)
-        first, second = done.stdout.splitlines()
-        assert first == f"0 '' {target} 7"
-        # A message of several values: va_list is that of the target's ABI.
-        assert second.startswith("4 argument 1 'k': expected shape [1, 1, 4, 8], found [1, 1, 3, 8]"), second
+    """At its first call."""
+    choices = [("cortex-a57", "aarch64-linux-gnu"), ("neoverse-n1", "neoverse-n1"), ("max", "neoverse-n1")]
+    cross.expect_choice(ARM, tmp_path, "aarch64-linux-gnu,neoverse-n1", choices)
 
 
 @needs_qemu
 def test_example(runner: Path, tmp_path: Path) -> None:
-    """The program of examples/c, by the commands of docs/Arm.md."""
-    example, arm = ROOT / "examples" / "c", RUNNER.parent
-    kernel, header, program = tmp_path / "attention.o", tmp_path / "attention.h", tmp_path / "call-attention"
-    subprocess.run(
-        [ATTNC, example / "attention.mlir", "--target=aarch64-linux-gnu", "-o", kernel, f"--header={header}"],
-        check=True,
-    )
-    libraries = [arm / "libattn_runtime.a", "-fopenmp", "-lm"]
-    includes = [f"-I{tmp_path}", f"-I{arm / 'include'}"]
-    subprocess.run([COMPILER, *includes, example / "main.c", kernel, *libraries, "-o", program], check=True)
-    done = subprocess.run([QEMU, "-L", SYSROOT, program], capture_output=True, text=True, check=True)
-    assert done.stdout == ("out = 0.673344 0.670061\nrefused: argument 1 'k': expected shape [3, 4], found [2, 4]\n")
+    """By the commands of docs/Targets.md."""
+    cross.expect_example(ARM, tmp_path, "aarch64-linux-gnu")
 
 
 # Instructions of whole kernels, of which a pass may take a little more: for a multiply-add, or for a byte of K and V.
@@ -210,33 +103,11 @@ def test_counts(runner: Path, line: str, unit: str, most: float) -> None:
     assert 0 < int(found[1]) / units <= most
 
 
-LOADER = r"""
-#include <dlfcn.h>
-#include <stdio.h>
-int main(void) {
-  float q[8] = {1}, k[8] = {2}, v[8] = {3, 4, 5, 6, 7, 8, 9, 10}, out[8] = {0};
-  void *library = dlopen("./libattention.so", RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return puts(dlerror()), 1;
-  ((void (*)(const float *, const float *, const float *, float *))dlsym(library, "sdpa"))(q, k, v, out);
-  printf("%g %g\n", out[0], out[7]);
-  return 0;
-}
-"""
-
-
 @needs_qemu
 @pytest.mark.parametrize("targets", ["neoverse-n1", "aarch64-linux-gnu,neoverse-n1"])
 def test_shared_library(runner: Path, tmp_path: Path, targets: str) -> None:
-    """A program that links nothing loads it; the runtime of the parallel loop is beside it."""
-    options = ["--problem=sq1 sk1 d8", f"--target={targets}", "--emit=shared"]
-    subprocess.run([ATTNC, *options, "-o", tmp_path / "libattention.so"], check=True)
-    shutil.copy(runner.parent / "libattn_runtime.so", tmp_path)
-    (tmp_path / "main.c").write_text(LOADER)
-    program = tmp_path / "main"
-    subprocess.run([COMPILER, tmp_path / "main.c", "-ldl", "-o", program], check=True)
-    done = subprocess.run([QEMU, "-L", SYSROOT, program], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout == "3 10\n"
+    """Linked by attnc alone."""
+    cross.expect_shared_library(ARM, tmp_path, targets)
 
 
 @pytest.mark.parametrize(
@@ -253,16 +124,12 @@ def test_shared_library(runner: Path, tmp_path: Path, targets: str) -> None:
         (["--target=neoverse-v1+sve384"], "expected sve256 or sve512 as length of SVE registers, found 'sve384'"),
         (["--target=neoverse-v1+avx2"], "expected a feature of 64-bit Arm after +, found 'avx2'"),
         (["--target=neoverse-v1+nosimd"], "expected a target with vectors"),
-        (["--target=z80"], "or an x86-64 or 64-bit Arm processor that LLVM knows, as znver5 or neoverse-v2"),
+        (["--target=z80"], "or an x86-64, 64-bit Arm or RISC-V processor that LLVM knows"),
     ],
 )
 def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
     """Nothing is written."""
-    command = [ATTNC, "--problem=sq4 d8", *options, "-o", tmp_path / "kernel.o"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert not list(tmp_path.iterdir())
+    cross.expect_refused(tmp_path, options, message)
 
 
 @pytest.mark.parametrize(
@@ -291,8 +158,4 @@ def test_run_is_refused(options: list[str], message: str) -> None:
 @pytest.mark.parametrize("target", ["neoverse-v2", "aarch64-linux-gnu:neoverse-v2", "neoverse-v2+nosve", "grace"])
 def test_names(tmp_path: Path, target: str) -> None:
     """An ELF object for Arm."""
-    file = tmp_path / "kernel.o"
-    subprocess.run([ATTNC, "--problem=sq4 d8", f"--target={target}", "-o", file], check=True)
-    head = file.read_bytes()[:20]
-    assert head[:4] == b"\x7fELF"
-    assert int.from_bytes(head[18:20], "little") == 183  # EM_AARCH64
+    cross.expect_object(tmp_path, target, machine=183)  # EM_AARCH64

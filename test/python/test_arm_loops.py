@@ -8,12 +8,12 @@ import pytest
 from paths import ATTNC
 
 LABEL = re.compile(r"^(\.LBB\w+):")
-BRANCH = re.compile(r"^(?:b\.\w+|b|cbn?z|tbn?z)\b.*?(\.LBB\w+)$")
+BRANCH = re.compile(r"^(?:b\.\w+|b\w*|cbn?z|tbn?z|j)\b.*?(\.LBB\w+)$")
 COPY = re.compile(r"^(dup|ld1r|ins|mov\s+v|zip|uzp|trn|tbl)\b|\bsp\b")
 BY_ELEMENT = re.compile(r"^fmla\s+v\d+\.4s, v\d+\.4s, v\d+\.s\[\d\]$")
 
 
-def find_loops(problem: str, target: str) -> list[list[str]]:
+def find_loops(problem: str, target: str, comment: str = "//") -> list[list[str]]:
     """The instructions of each loop that has none inside, in the order of the assembly."""
     done = subprocess.run(
         [ATTNC, f"--problem={problem}", f"--target={target}", "--emit=asm", "-o", "-"],
@@ -21,7 +21,7 @@ def find_loops(problem: str, target: str) -> list[list[str]]:
         text=True,
         check=True,
     )
-    lines = [re.sub(r"\s+", " ", line.split("//")[0].strip()) for line in done.stdout.splitlines()]
+    lines = [re.sub(r"\s+", " ", line.split(comment)[0].strip()) for line in done.stdout.splitlines()]
     places = {found[1]: i for i, line in enumerate(lines) if (found := LABEL.match(line))}
     spans = [
         (places[found[1]], i)

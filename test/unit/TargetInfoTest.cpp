@@ -209,6 +209,34 @@ TEST(TargetInfo, Arm) {
   EXPECT_FALSE(getTarget("x86-64-v4").isArm());
 }
 
+TEST(TargetInfo, Riscv) {
+  struct Length {
+    const char *name;
+    unsigned bits;
+  };
+  for (Length each : {Length{"riscv64-linux-gnu", 128},
+                      {"rv64gcv", 128},
+                      {"rva23", 128},
+                      {"rva22+zvl512b", 512},
+                      {"spacemit-x60", 256},
+                      {"sifive-x390", 1024},
+                      {"riscv64-linux-gnu:rv64gcv_zvl256b", 256}}) {
+    TargetInfo target = getTarget(each.name);
+    EXPECT_EQ(target.triple, "riscv64-unknown-linux-gnu") << each.name;
+    EXPECT_EQ(target.vectorBits, each.bits) << each.name;
+    EXPECT_EQ(target.vectorRegisters, 32u);
+    EXPECT_TRUE(target.hasFma);
+    EXPECT_FALSE(target.isArm());
+  }
+  EXPECT_EQ(getTarget("riscv64-linux-musl:rva23").triple, "riscv64-unknown-linux-musl");
+  EXPECT_TRUE(getTarget("rva23").hasHalf);
+  EXPECT_FALSE(getTarget("rv64gcv").hasHalf);
+  EXPECT_EQ(getTarget("sifive-p670").fmaPerCycle, 2);
+  // Of what LLVM's processor has, a kernel uses what its checked entry tests.
+  EXPECT_NE(getTarget("spacemit-x60").features.find("-zkt"), std::string::npos);
+  EXPECT_NE(getTarget("spacemit-x60").features.find("+zvfh"), std::string::npos);
+}
+
 #if defined(__aarch64__)
 TEST(TargetInfo, HostAgreesWithTheProcessor) {
   TargetInfo host = getTarget("host");

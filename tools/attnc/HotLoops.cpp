@@ -44,17 +44,42 @@ static constexpr StringLiteral kArmShuffle[] = {"ZIP", "UZP", "TRN", "EXT", "DUP
 static constexpr StringLiteral kArmConvert[] = {"FCVT", "BFCVT", "SCVTF", "UCVTF", "SSHLL", "USHLL", "XTN", "SHLL"};
 static constexpr StringLiteral kArmPrefetch[] = {"PRFM", "PRFUM", "PRF"};
 
+/// The same for RISC-V.
+static constexpr StringLiteral kRiscvFma[] = {"VFMACC",  "VFMADD",  "VFMSAC",  "VFMSUB", "VFNMACC",
+                                              "VFNMADD", "VFNMSAC", "VFNMSUB", "VFWMACC"};
+static constexpr StringLiteral kRiscvShuffle[] = {"VRGATHER", "VSLIDE", "VMV", "VFMV", "VMERGE", "VCOMPRESS"};
+static constexpr StringLiteral kRiscvConvert[] = {"VFCVT", "VFWCVT", "VFNCVT", "VSEXT", "VZEXT", "VNSR", "VWADD"};
+/// Whole registers are moved by spills alone: kernels load and store elements.
+static constexpr StringLiteral kRiscvSpill[] = {"VL1R", "VL2R", "VL4R", "VL8R", "VS1R", "VS2R", "VS4R", "VS8R"};
+static constexpr StringLiteral kRiscvPrefetch[] = {"PREFETCH"};
+
+/// The registers that may address a frame.
+static constexpr StringLiteral kFrame[] = {"RBP", "RBX"}, kArmFrame[] = {"FP", "X19"}, kRiscvFrame[] = {"X8"};
+
 namespace {
 /// Name prefixes for one architecture.
 struct Kinds {
-  ArrayRef<StringLiteral> fma, dot, shuffle, convert;
+  ArrayRef<StringLiteral> fma, dot, shuffle, convert, prefetch, frame, spill;
+  StringLiteral copy, stackPointer; ///< the instruction that copies the stack pointer
+  StringLiteral ignored;            ///< in front of the names above
 };
 } // namespace
 
 static Kinds getKinds(const TargetInfo &target) {
   if (target.isArm())
-    return {kArmFma, kArmDot, kArmShuffle, kArmConvert};
-  return {target.hasFma ? ArrayRef(kFma) : ArrayRef(kMultiply), kDot, kShuffle, kConvert};
+    return {kArmFma, kArmDot, kArmShuffle, kArmConvert, kArmPrefetch, kArmFrame, {}, "ADDXri", "SP", ""};
+  if (Triple(target.triple).isRISCV())
+    return {kRiscvFma, {}, kRiscvShuffle, kRiscvConvert, kRiscvPrefetch, kRiscvFrame, kRiscvSpill, "ADDI", "X2", ""};
+  return {target.hasFma ? ArrayRef(kFma) : ArrayRef(kMultiply),
+          kDot,
+          kShuffle,
+          kConvert,
+          {},
+          kFrame,
+          {},
+          "MOV64rr",
+          "RSP",
+          "V"};
 }
 
 static bool startsWithAny(StringRef name, ArrayRef<StringLiteral> starts) {
@@ -74,9 +99,9 @@ public:
   FunctionCode(const TargetMachine &machine, const TargetInfo &target, const MCInstrAnalysis &analysis,
                MCInstPrinter &printer)
       : info(*machine.getMCInstrInfo()), registers(*machine.getMCRegisterInfo()),
-        subtarget(*machine.getMCSubtargetInfo()), isArm(target.isArm()), kinds(getKinds(target)), analysis(analysis),
-        printer(printer) {
-    frame = {isArm ? "SP" : "RSP"};
+        subtarget(*machine.getMCSubtargetInfo()), isX86(Triple(target.triple).isX86()), kinds(getKinds(target)),
+        analysis(analysis), printer(printer) {
+    frame = {kinds.stackPointer};
   }
 
   Error disassemble(const MCDisassembler &disassembler, ArrayRef<uint8_t> bytes) {
@@ -117,15 +142,14 @@ public:
   }
 
 private:
-  /// Finds the registers that address the frame: rbp and rbx, x29 (FP in LLVM) and x19, but only if the function copies
-  /// the stack pointer to them.
+  /// Finds the registers that address the frame: those of Kinds to which the function copies the stack pointer.
   void findFrame() {
     for (const Instruction &instruction : code) {
-      if (!info.getName(instruction.inst.getOpcode()).starts_with(isArm ? "ADDXri" : "MOV64rr") ||
-          getRegister(instruction.inst.getOperand(1)) != (isArm ? "SP" : "RSP"))
+      if (!info.getName(instruction.inst.getOpcode()).starts_with(kinds.copy) ||
+          getRegister(instruction.inst.getOperand(1)) != kinds.stackPointer)
         continue;
       StringRef copy = getRegister(instruction.inst.getOperand(0));
-      if (is_contained({"RBP", "RBX", "FP", "X19"}, copy))
+      if (is_contained(kinds.frame, copy))
         frame.push_back(copy);
     }
   }
@@ -147,15 +171,17 @@ private:
     const MCInstrDesc &desc = info.get(inst.getOpcode());
     if (!desc.mayLoad() && !desc.mayStore())
       return false;
-    return isArm ? !startsWithAny(info.getName(inst.getOpcode()), kArmPrefetch) : findAddress(inst).has_value();
+    return isX86 ? findAddress(inst).has_value() : !startsWithAny(info.getName(inst.getOpcode()), kinds.prefetch);
   }
 
-  /// True for an access with a register of the frame and without an index.
+  /// True for a spill, or an access with a register of the frame and without an index.
   bool isFixedStackPlace(const MCInst &inst) const {
-    if (std::optional<unsigned> address = isArm ? std::nullopt : findAddress(inst))
+    if (startsWithAny(info.getName(inst.getOpcode()), kinds.spill))
+      return true;
+    if (std::optional<unsigned> address = isX86 ? findAddress(inst) : std::nullopt)
       return is_contained(frame, getRegister(inst.getOperand(*address))) &&
              getRegister(inst.getOperand(*address + 2)).empty();
-    return isArm && !info.getName(inst.getOpcode()).contains("ro") &&
+    return !isX86 && !info.getName(inst.getOpcode()).contains("ro") &&
            any_of(inst, [&](const MCOperand &operand) { return is_contained(frame, getRegister(operand)); });
   }
 
@@ -167,8 +193,7 @@ private:
         continue;
       const MCInstrDesc &desc = info.get(instruction.inst.getOpcode());
       StringRef name = info.getName(instruction.inst.getOpcode());
-      if (!isArm)
-        name.consume_front("V");
+      name.consume_front(kinds.ignored);
       bool isAccess = touchesMemory(instruction.inst);
       ++loop.instructions;
       loop.end = instruction.address + instruction.size;
@@ -191,7 +216,7 @@ private:
   const MCInstrInfo &info;
   const MCRegisterInfo &registers;
   const MCSubtargetInfo &subtarget;
-  bool isArm;
+  bool isX86;
   Kinds kinds;
   const MCInstrAnalysis &analysis;
   MCInstPrinter &printer;
@@ -207,6 +232,7 @@ Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const Targ
     return machine.takeError();
   LLVMInitializeX86Disassembler();
   LLVMInitializeAArch64Disassembler();
+  LLVMInitializeRISCVDisassembler();
   Triple triple((*machine)->getTargetTriple());
   MCContext context(triple, (*machine)->getMCAsmInfo(), (*machine)->getMCRegisterInfo(),
                     (*machine)->getMCSubtargetInfo());

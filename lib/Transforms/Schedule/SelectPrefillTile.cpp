@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SelectPrefillTile.h"
+#include "attn/Target/Architecture.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -24,6 +25,8 @@ using namespace attn;
 static constexpr double kLoopCycles = 0.5;
 /// More rows of K or V would compete for the same few sets of the L1 cache.
 static constexpr int64_t kMaxRowBlock = 6;
+/// The same where a factor takes no vector register: a row costs a scalar load, and saves loads of vectors.
+static constexpr int64_t kMaxScalarRowBlock = 16;
 /// For matrix instructions: rows and depth of an operand, and most rows of a block, which are packed.
 static constexpr int64_t kMatrixRows = 2, kMatrixDepth = 4, kMaxMatrixRows = 8;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
@@ -56,7 +59,9 @@ public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
       : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)),
         isByLanes(shape.instruction == Instruction::FMALanes), isByQuads(shape.instruction == Instruction::Quads),
-        maxRowBlock(isByQuads ? kMaxMatrixRows : kMaxRowBlock) {}
+        maxRowBlock(isByQuads              ? kMaxMatrixRows
+                    : takesScalars(target) ? kMaxScalarRowBlock
+                                           : kMaxRowBlock) {}
 
   /// Registers left beside the accumulators, the vectors of Q^T and a broadcast. Without FMA, each vector has a copy,
   /// which a product overwrites. With products by lane, a vector of each row of K replaces the broadcast.
@@ -67,7 +72,7 @@ public:
       return -1; // their columns of V would need broadcasts
     if (isByLanes)
       return target.vectorRegisters - rows * vectors - vectors - rows;
-    return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - 1;
+    return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - !takesScalars(target);
   }
 
   /// Cycles of all queries and one key tile.
@@ -120,7 +125,8 @@ private:
     if (isByLanes && int64_t(rows) % kQuadLanes == 0)
       return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
-    return attn::getStepCycles(products, instructions, target);
+    // Loads of vectors wait for the ports of products; those of scalars do not.
+    return attn::getStepCycles(takesScalars(target) ? products + vectors : products, instructions, target);
   }
 
   const PrefillShape &shape;
