@@ -12,6 +12,7 @@
 #include "attn/CodeGen/LinkBitcode.h"
 #include "attn/Compiler/CheckBitcode.h"
 #include "llvm/IR/Module.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace llvm;
@@ -80,7 +81,8 @@ Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *vari
 /// rest may inline it.
 static void setLowestTarget(Function &function, const TargetInfo &lowest) {
   function.addFnAttr("target-cpu", lowest.cpu);
-  function.addFnAttr("target-features", lowest.features);
+  // LLVM's processor has what the lowest target has, but not on RISC-V.
+  function.addFnAttr("target-features", Triple(lowest.triple).isRISCV() ? lowest.features : "");
   function.addFnAttr(Attribute::NoInline);
 }
 

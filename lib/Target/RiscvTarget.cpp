@@ -105,7 +105,8 @@ static Expected<std::unique_ptr<RISCVISAInfo>> parseExtensions(StringRef process
   std::string architecture = getArchitecture(processor);
   for (StringRef extension : extensions)
     architecture += ("_" + extension).str();
-  auto info = RISCVISAInfo::parseArchString(architecture, /*EnableExperimentalExtension=*/false);
+  // LLVM's processors have some; kernels use none.
+  auto info = RISCVISAInfo::parseArchString(architecture, /*EnableExperimentalExtension=*/isProcessor(processor));
   if (!info)
     return createStringError("expected extensions of 64-bit RISC-V, found '" + name +
                              "': " + toString(info.takeError()) +
