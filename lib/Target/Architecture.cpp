@@ -16,8 +16,6 @@ StringRef describeArchitecture(const TargetInfo &target) {
   return Triple(target.triple).isRISCV() ? "64-bit RISC-V" : target.isArm() ? "64-bit Arm" : "x86-64";
 }
 
-bool takesScalars(const TargetInfo &target) { return Triple(target.triple).isRISCV(); }
-
 bool isForeign(const TargetInfo &target) {
   return !target.gpu && Triple(target.triple).getArch() != Triple(sys::getProcessTriple()).getArch();
 }

@@ -166,6 +166,7 @@ Expected<TargetInfo> getRiscvTarget(StringRef name) {
   target.vectorBits = std::max((*extensions)->getMinVLen(), kMinBits);
   target.vectorRegisters = 32;
   target.hasFma = true;
+  target.takesScalars = true;
   target.hasHalf = (*extensions)->hasExtension("zvfhmin");
   target.fmaPerCycle = core.fmaPerCycle;
   target.fmaLatency = core.fmaLatency;

@@ -17,10 +17,6 @@ llvm::StringRef describeArchitecture(const TargetInfo &target);
 /// True for a processor of another architecture than this process runs on.
 bool isForeign(const TargetInfo &target);
 
-/// True where a vector multiply-add takes a scalar register as a factor (vfmacc.vf of RISC-V): a factor in memory costs
-/// a load of a scalar, and no vector register.
-bool takesScalars(const TargetInfo &target);
-
 } // namespace attn
 
 #endif // ATTN_TARGET_ARCHITECTURE_H

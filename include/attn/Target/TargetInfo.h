@@ -46,6 +46,9 @@ struct TargetInfo {
   /// NEON.
   unsigned sveBits = 0;
   bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
+  /// A vector multiply-add takes a scalar register as a factor (vfmacc.vf of RISC-V): a factor in memory costs a load
+  /// of a scalar, and no vector register.
+  bool takesScalars = false;
   /// Vector multiply-adds use the ports of all other vector code, so a concurrent softmax costs twice as much as where
   /// adds and shifts have ports of their own (Intel's servers since Sapphire Rapids).
   bool sharesFmaPorts = false;

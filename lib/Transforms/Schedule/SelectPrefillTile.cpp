@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "SelectPrefillTile.h"
-#include "attn/Target/Architecture.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -59,9 +58,9 @@ public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
       : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)),
         isByLanes(shape.instruction == Instruction::FMALanes), isByQuads(shape.instruction == Instruction::Quads),
-        maxRowBlock(isByQuads              ? kMaxMatrixRows
-                    : takesScalars(target) ? kMaxScalarRowBlock
-                                           : kMaxRowBlock) {}
+        maxRowBlock(isByQuads             ? kMaxMatrixRows
+                    : target.takesScalars ? kMaxScalarRowBlock
+                                          : kMaxRowBlock) {}
 
   /// Registers left beside the accumulators, the vectors of Q^T and a broadcast. Without FMA, each vector has a copy,
   /// which a product overwrites. With products by lane, a vector of each row of K replaces the broadcast.
@@ -72,7 +71,7 @@ public:
       return -1; // their columns of V would need broadcasts
     if (isByLanes)
       return target.vectorRegisters - rows * vectors - vectors - rows;
-    return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - !takesScalars(target);
+    return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - !target.takesScalars;
   }
 
   /// Cycles of all queries and one key tile.
@@ -126,7 +125,7 @@ private:
       return attn::getStepCycles(products, products + rows / kQuadLanes + vectors, target);
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
     // Loads of vectors wait for the ports of products; those of scalars do not.
-    return attn::getStepCycles(takesScalars(target) ? products + vectors : products, instructions, target);
+    return attn::getStepCycles(target.takesScalars ? products + vectors : products, instructions, target);
   }
 
   const PrefillShape &shape;
