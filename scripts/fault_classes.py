@@ -152,9 +152,9 @@ CLASSES = {
     "zero fill dropped": replace(r"(cp\.async\.c[ag][^;]*\], \d+), %\w+;", lambda m: m.group(1) + ";"),
     "rounded to zero": replace(r"(?<=cvt)\.rn(?=\.(?:bf16|f16)(?:x2)?\.f32)", lambda m: ".rz"),
     "barrier removed": drop(r"^\s*(bar|barrier)\."),
-    "wait removed": drop(r"cp\.async\.wait"),
-    "wait for one less": replace(r"(?<=wait_group )\s*\d+", next_integer),
-    "commit removed": drop(r"cp\.async\.commit"),
+    "wait removed": drop(r"cp\.async\.(bulk\.)?wait"),
+    "wait for one less": replace(r"(?:(?<=wait_group )|(?<=wait_group\.read ))\s*\d+", next_integer),
+    "commit removed": drop(r"cp\.async\.(bulk\.)?commit"),
     "copy removed": drop(r"cp\.async\.c[ag]\."),
     "comparison": swap_modifier(
         {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq", "hi": "hs", "ls": "lo"}

@@ -163,7 +163,8 @@ bool readsNoStage(Operation *op) {
 bool isOutsideOfProducer(Operation *op) {
   auto copy = dyn_cast<CopyOp>(op);
   auto roles = op->getParentOfType<WarpRolesOp>();
-  return copy && copy.getTensorMap() && !(roles && roles.getProducer().isAncestor(op->getParentRegion()));
+  bool stores = copy && gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(copy.getInput().getType()));
+  return copy && copy.getTensorMap() && !stores && !(roles && roles.getProducer().isAncestor(op->getParentRegion()));
 }
 
 /// Only tiles in registers are lowered.

@@ -142,8 +142,8 @@ PRODUCER_FAULTS = {
     "fewer bytes are expected": (plant("bytes expected"), "mbarrier|race|invalid"),
     "barriers are not published": (plant("proxy fence removed", "mbarrier_init"), "missing-proxy-fence"),
     "another row": (plant("box coordinate", which=-1), "FAILED|invalid"),
-    "another panel": (plant("box coordinate", which=2), "FAILED|invalid"),
-    "a box too few": (plant("box removed"), "deadlock|mbarrier"),
+    "another panel": (plant("box coordinate", "cluster", 2), "FAILED|invalid"),
+    "a box too few": (plant("box removed", "cluster"), "deadlock|mbarrier"),
     "a consumer too many": (plant("initial count", which=3), "deadlock|mbarrier"),
 }
 
@@ -182,8 +182,29 @@ QUERY_LINE, OWN_QUERY_LINE = "b1 hq1 sq1100 sk128 d128 bf16", "b1 hq1 sq128 sk51
 QUERY_FAULTS = {
     "Q is multiplied before it is there": (QUERY_LINE, plant("phase not waited for", which=0), "race|uninit"),
     "the next Q is copied while this one is read": (QUERY_LINE, copy_early, "race"),
-    "lanes stage an output while others store the last one": (QUERY_LINE, drop(r"bar\.warp\.sync", 0), "race"),
     "the output is written while Q is read": (OWN_QUERY_LINE, plant("barrier removed", r"%r\d+, 128", -1), "race"),
+}
+
+
+def store_beyond_end(text: str) -> str:
+    """Boxes are stored whether a sequence ends in them or not."""
+    start = text.rindex("and.pred", 0, text.index("global.shared"))
+    end = text.index("\n", start)
+    return text[:start] + re.sub(r"(%p\d+), %p\d+;", r"\1, \1;", text[start:end]) + text[end:]
+
+
+# The same of outputs that a warp stores as boxes: of whole tiles, and of packed sequences, whose ends lanes store.
+PACKED_LINE = "b3 hq1 sq400 sk300 d64 bf16 layout=varlen"
+STORE_FAULTS = {
+    "an output is staged while the last one is read": (QUERY_LINE, plant("wait removed", "bulk", 0), "race"),
+    "lanes stage an output before one of them has waited": (QUERY_LINE, drop(r"bar\.warp\.sync", 0), "race"),
+    "an output is not published": (QUERY_LINE, plant("proxy fence removed", "async"), "missing-proxy-fence"),
+    "a box is stored before lanes have staged it": (QUERY_LINE, drop(r"bar\.warp\.sync", 1), "race"),
+    "nobody waits for the last box": (QUERY_LINE, plant("wait removed", "bulk", -1), "async-before-wait"),
+    "a box of no group": (QUERY_LINE, plant("commit removed", "bulk"), "race|async-before-wait"),
+    "another panel": (QUERY_LINE, plant("box coordinate", "global.shared"), "written|race|FAILED"),
+    "a box too few": (QUERY_LINE, plant("box removed", "global.shared"), "written"),
+    "rows of the next sequence": (PACKED_LINE, store_beyond_end, "race|FAILED"),
 }
 
 
@@ -201,7 +222,7 @@ OPERAND_FAULTS = {
     "a bias is read once it is free": (read_late, "race"),
     "lanes do not wait for each other": (drop(r"bar\.warp\.sync", 0), "race"),
     "two rows exchanged": (replace(r"(ldmatrix\S*\s+\{)(%r\d+), (%r\d+)", r"\1\3, \2"), "FAILED"),
-    "another row": (plant("box coordinate", which=3), "FAILED|invalid"),
+    "another row": (plant("box coordinate", "cluster", 3), "FAILED|invalid"),
 }
 
 
@@ -259,6 +280,11 @@ def test_a_planted_fault_of_a_bias_in_stages_is_seen(name, tmp_path):
 @pytest.mark.parametrize("name", QUERY_FAULTS)
 def test_a_planted_fault_of_queries_is_seen(name, tmp_path):
     expect_seen(tmp_path, *QUERY_FAULTS[name])
+
+
+@pytest.mark.parametrize("name", STORE_FAULTS)
+def test_a_planted_fault_of_stores_is_seen(name, tmp_path):
+    expect_seen(tmp_path, *STORE_FAULTS[name])
 
 
 KEYS = [1, 64, 128, 129, 256, 257, 384]

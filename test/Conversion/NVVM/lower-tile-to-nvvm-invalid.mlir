@@ -211,3 +211,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A tile that no box stores.
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @stored(%out: memref<16x32xbf16>) kernel attributes {attn.schedule = #schedule} {
+    %tile = memref.alloc() : !tile
+    // expected-error @below {{expected box, and from with the first row of the warp, beside a tile in shared memory}}
+    %token = attn.copy ins(%tile : !tile) outs(%out : memref<16x32xbf16>) : !attn.token
+    gpu.return
+  }
+}

@@ -45,7 +45,7 @@ static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
 
 void CopyBoxes::add(CopyOp copy, int64_t rows, int64_t rowBytes) {
   BoxCopy source{copy, rows, rowBytes, {}, {}, {}};
-  for (Value view = copy.getInput(); view; view = getSource(view))
+  for (Value view = storesTile(copy) ? copy.getOutput() : copy.getInput(); view; view = getSource(view))
     source.views.insert(source.views.begin(), view);
   copies.push_back(source);
 }
@@ -74,7 +74,7 @@ StringRef CopyBoxes::findTensor(BoxCopy &source) {
   auto type = cast<MemRefType>(source.tensor.getType());
   if (type.getElementType() != getElementTypeOrSelf(source.copy.getOutput().getType()))
     return "rows are converted";
-  AffineMap map = attn::getMaps(source.copy)[0];
+  AffineMap map = source.getMap();
   AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, b.getContext());
   SmallVector<unsigned> dims = followSlices(source, [](unsigned, OpFoldResult) {});
   ViewDivisors divisors = getViewDivisors(source.tensor);
@@ -96,7 +96,7 @@ StringRef CopyBoxes::findTensor(BoxCopy &source) {
 
 /// The tensor's dimension of rows.
 unsigned CopyBoxes::getRowDim(const BoxCopy &source, ArrayRef<unsigned> dims) {
-  AffineMap map = attn::getMaps(source.copy)[0];
+  AffineMap map = source.getMap();
   AffineExpr row = getAffineDimExpr(map.getNumDims() - 2, b.getContext());
   return dims[llvm::find(map.getResults(), row) - map.getResults().begin()];
 }

@@ -11,13 +11,18 @@
 
 namespace attn::nvvm {
 
-/// A copy whose rows are a box of a tensor.
+/// A copy whose rows in memory are a box of a tensor.
 struct BoxCopy {
   CopyOp copy;
   int64_t rows, rowBytes;               ///< of a panel of its tile
   llvm::SmallVector<mlir::Value> views; ///< nested slices, the innermost one last
   mlir::Value tensor;                   ///< one of them, or their source: the map describes it
   llvm::SmallVector<int64_t> box;
+  /// The map of the rows in memory.
+  mlir::AffineMap getMap() const {
+    CopyOp op = copy;
+    return attn::getMaps(op)[storesTile(op)];
+  }
   friend bool operator==(const BoxCopy &x, const BoxCopy &y) { return x.tensor == y.tensor && x.box == y.box; }
 };
 
@@ -26,7 +31,7 @@ class CopyBoxes {
 public:
   explicit CopyBoxes(mlir::gpu::GPUFuncOp kernel) : kernel(kernel), b(kernel.getContext()) {}
 
-  /// A copy that fills a tile in panels, with as many rows and bytes of a row.
+  /// A copy that fills a tile in panels, or stores one, with as many rows and bytes of a row.
   void add(CopyOp copy, int64_t rows, int64_t rowBytes = kPanelChunks * kChunkBytes);
   void append(const CopyBoxes &other) { llvm::append_range(copies, other.copies); }
   llvm::ArrayRef<BoxCopy> get() const { return copies; }

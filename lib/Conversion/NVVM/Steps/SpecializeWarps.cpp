@@ -13,6 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "PipelineCopies.h"
 #include "ScoreOperands.h"
 #include "Statistics.h"
 #include "Warps/KernelTiles.h"
@@ -87,6 +88,7 @@ public:
   void run(int64_t largestBytes) {
     stageScoreOperands(kernel, schedule, largestBytes, boxes);
     stageQueries(largestBytes);
+    stageOutput();
     boxes.place();
     // Stages say when a tile may be read or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
@@ -144,6 +146,53 @@ private:
       return;
     boxes.append(own);
     queries = copies.front();
+  }
+
+  /// Lets each warp store its rows of the output as a box, which is read from shared memory while the warp goes on with
+  /// the next tile: where the output has a place there, apart from Q, and a row is whole panels.
+  void stageOutput() {
+    if (!queries)
+      return;
+    FinalizeOp end = *kernel.getBody().front().getOps<FinalizeOp>().begin();
+    auto type = cast<MemRefType>(end.getOutput().getType());
+    AffineMap map = attn::getMaps(end)[3];
+    int64_t columns = getStaticSize(end, DimKind::ValueSize), numBatch = getNumBatchDims(end);
+    SmallVector<int64_t> shape(numBatch, 1);
+    shape.append({schedule.getBlockRows(), columns});
+    // What a box has beyond the tile's rows or columns would be stored too.
+    if (getElementBytes(type) != 2 || columns * 2 % (kPanelChunks * kChunkBytes) != 0 ||
+        schedule.getQueryTile() != schedule.getBlockRows())
+      return;
+    Location loc = end.getLoc();
+    b.setInsertionPointToStart(&kernel.getBody().front());
+    Value tile = createSharedTile(b, loc, shape, type.getElementType());
+    b.setInsertionPoint(end);
+    SmallVector<OpFoldResult> sizes(shape.size(), b.getIndexAttr(1));
+    for (int64_t dim : {numBatch, numBatch + 1})
+      sizes[dim] = memref::getMixedSize(b, loc, end.getOutput(), *map.getResultPosition(b.getAffineDimExpr(dim)));
+    Value part = getPartOfTile(b, loc, tile, sizes);
+    b.setInsertionPointAfter(end);
+    Value thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+    auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
+    Value warp = arith::DivUIOp::create(b, loc, thread, number(BlockAttr::getLanes()));
+    Value row = arith::MulIOp::create(b, loc, warp, number(schedule.getWarpRows()));
+    row = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), row);
+    AffineMap identity = b.getMultiDimIdentityMap(map.getNumDims());
+    auto copy =
+        CopyOp::create(b, loc, part, end.getOutput(), /*lse=*/Value(), row, b.getAffineMapArrayAttr({identity, map}));
+    CopyBoxes own(kernel);
+    own.add(copy, schedule.getWarpRows());
+    if (!own.findObstacle().empty()) {
+      copy.erase();
+      if (part != tile)
+        part.getDefiningOp()->erase();
+      return tile.getDefiningOp()->erase();
+    }
+    boxes.append(own);
+    SmallVector<AffineMap> maps = attn::getMaps(end);
+    maps[3] = identity;
+    end.getOutputMutable().assign(part);
+    end.setMapsAttr(b.getAffineMapArrayAttr(maps));
   }
 
   /// Each warp waits for Q once, and releases it in front of the output: the last product of scores has read it.

@@ -50,7 +50,7 @@ private:
       return true;
     auto copy = dyn_cast<CopyOp>(op);
     auto statistics = dyn_cast<CopyStatisticsOp>(op);
-    if ((copy && copy.getTensorMap()) || (statistics && statistics.getByProducer()))
+    if ((copy && copy.getTensorMap() && !storesTile(copy)) || (statistics && statistics.getByProducer()))
       return isProducer;
     bool isOfConsumers =
         isOfDialect<AttnDialect>(&op) || isa<gpu::BarrierOp>(op) || llvm::any_of(op.getResultTypes(), isInRegisters);
@@ -133,7 +133,7 @@ static void splitRoles(gpu::GPUFuncOp kernel) {
   });
   SetVector<Value> tiles = findColumnTiles(kernel);
   kernel.walk([&](CopyOp copy) {
-    if (copy.getTensorMap())
+    if (copy.getTensorMap() && !storesTile(copy))
       tiles.insert(getRoot(copy.getOutput()));
   });
   kernel.walk([&](CopyStatisticsOp copy) {

@@ -53,8 +53,11 @@ void KernelTiles::findTiles(gpu::GPUFuncOp kernel) {
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
       queries.insert(root);
   });
-  kernel.walk(
-      [&](CopyOp copy) { hasQueryStages |= copy.getTensorMap() && queries.contains(getRoot(copy.getOutput())); });
+  kernel.walk([&](CopyOp copy) {
+    hasQueryStages |= copy.getTensorMap() && queries.contains(getRoot(copy.getOutput()));
+    if (storesTile(copy))
+      output = getRoot(copy.getInput());
+  });
 }
 
 bool attn::nvvm::copiesQueries(gpu::GPUFuncOp kernel) { return KernelTiles(kernel).hasQueryStages; }

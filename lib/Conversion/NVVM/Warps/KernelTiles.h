@@ -20,6 +20,7 @@ struct KernelTiles {
   llvm::SetVector<mlir::Value> queries, keys, values; ///< empty for gradients
   llvm::SetVector<mlir::Value> operands;              ///< biases and masks of scores
   bool hasQueryStages = false;                        ///< a producer copies Q
+  mlir::Value output;                                 ///< stored by boxes; null where threads store it
   llvm::SmallVector<mlir::Value> columns, rows;       ///< for gradients
   mlir::Value statistics, exchange;                   ///< for gradients; null where there are none
   mlir::Type queryType;                               ///< of elements; null for gradients

@@ -103,6 +103,8 @@ LogicalResult KernelLowering::placeTiles() {
     tiles[root] = {layout.key, layout.keyOffset};
   for (Value root : found.values)
     tiles[root] = {layout.value, layout.valueOffset};
+  if (found.output)
+    tiles[found.output] = {layout.output, /*offset=*/0};
   for (auto &[root, tile] : tiles)
     if (Type type = getElementTypeOrSelf(root.getType()); isQuantised(type))
       tile.bytes = type;

@@ -126,29 +126,37 @@ static Value isFirstLane(WarpBuilder &wb) {
                                wb.constant(0));
 }
 
+void attn::nvvm::copyPanels(WarpBuilder &wb, const SharedTileLayout &layout, Value first, Value map,
+                            ArrayRef<Value> begin, int64_t elementBytes, Value barrier) {
+  size_t rank = begin.size();
+  std::string coordinates, constraints = "r,l,";
+  for (size_t i = 0; i < rank; ++i) {
+    coordinates += (i == 0 ? "$" : ", $") + std::to_string(i + 2);
+    constraints += "r,";
+  }
+  std::string text = "cp.async.bulk.tensor." + std::to_string(rank) + "d.";
+  text += barrier ? "shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {" + coordinates + "}], [$" +
+                        std::to_string(rank + 2) + "];"
+                  : "global.shared::cta.bulk_group [$1, {" + coordinates + "}], [$0];";
+  constraints += barrier ? "r,~{memory}" : "~{memory}";
+  for (int64_t panel = 0; panel * layout.getPanelBytes() < layout.getBytes(); ++panel) {
+    Values operands{wb.add(first, panel * layout.getPanelBytes()), map};
+    // The innermost dimension comes first.
+    operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / elementBytes));
+    llvm::append_range(operands, llvm::reverse(begin.drop_back()));
+    if (barrier)
+      operands.push_back(barrier);
+    wb.assemble(text, constraints, operands);
+  }
+}
+
 void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin, int64_t elementBytes, bool isWarp) const {
   waitFor(wb, /*isEmpty=*/true);
   wb.when(isWarp ? isFirstLane(wb) : Value(), [&] {
     Value full = getBarrier(wb, /*isEmpty=*/false), first = getTile(wb).getAddress(wb);
     wb.assemble("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}",
                 {full, wb.constant(tile.layout.getBytes())});
-    size_t rank = begin.size();
-    std::string text = "cp.async.bulk.tensor." + std::to_string(rank) +
-                       "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {";
-    std::string constraints = "r,l,";
-    for (size_t i = 0; i < rank; ++i) {
-      text += (i == 0 ? "$" : ", $") + std::to_string(i + 2);
-      constraints += "r,";
-    }
-    text += "}], [$" + std::to_string(rank + 2) + "];";
-    for (int64_t panel = 0; panel * tile.layout.getPanelBytes() < tile.layout.getBytes(); ++panel) {
-      Values operands{wb.add(first, panel * tile.layout.getPanelBytes()), map};
-      // The innermost dimension comes first.
-      operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / elementBytes));
-      llvm::append_range(operands, llvm::reverse(begin.drop_back()));
-      operands.push_back(full);
-      wb.assemble(text, constraints + "r,~{memory}", operands);
-    }
+    copyPanels(wb, tile.layout, first, map, begin, elementBytes, full);
   });
   advance(wb);
 }
@@ -190,6 +198,8 @@ LogicalResult KernelLowering::lowerPassTurn(PassTurnOp op) {
 //===----------------------------------------------------------------------===//
 // Roles
 //===----------------------------------------------------------------------===//
+
+bool attn::nvvm::storesTile(CopyOp copy) { return isBuffer(getRoot(copy.getInput()).getDefiningOp()); }
 
 bool attn::nvvm::hasProducer(gpu::GPUFuncOp kernel) {
   auto findBox = [](CopyOp copy) { return copy.getTensorMap() ? WalkResult::interrupt() : WalkResult::advance(); };
@@ -237,12 +247,16 @@ LogicalResult KernelLowering::lowerRelease(ReleaseOp op) {
   return success();
 }
 
+Values attn::nvvm::getBegin(WarpBuilder &wb, CopyOp op) {
+  return llvm::map_to_vector(op.getBegin(), [&](Value position) { return wb.fromIndex(position); });
+}
+
 LogicalResult KernelLowering::copyByProducer(CopyOp op) {
   const TileRing *ring = findRing(op.getOutput());
   if (!ring)
     return op.emitOpError("expected a tile with stages beside box; run attn-split-roles");
   AffineMap map = attn::getMaps(op)[0];
-  Values begin = llvm::map_to_vector(op.getBegin(), [&](Value position) { return wb.fromIndex(position); });
+  Values begin = getBegin(wb, op);
   Value any;
   if (op.getFirst())
     any = wb.isLess(wb.fromIndex(op.getFirst()), GlobalView(wb, op.getInput(), map).getSize(wb, map.getNumDims() - 2));
@@ -326,6 +340,11 @@ FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
   }
   Block *consumer = roles.thenBlock();
   splice(consumer, op.getConsumer());
+  auto findStore = [](CopyOp copy) { return storesTile(copy) ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (consumer->walk(findStore).wasInterrupted()) {
+    wb.b.setInsertionPoint(consumer->getTerminator());
+    waitForStores(wb); // shared memory ends with the block
+  }
   if (order)
     hideInductionVariables(wb, *consumer);
   wb.b.setInsertionPointToStart(consumer);

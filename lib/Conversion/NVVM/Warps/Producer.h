@@ -41,10 +41,21 @@ int64_t getConsumerRegisters(BlockAttr schedule);
 
 /// True where the offset or size of a view depends on memory contents.
 bool readsMemory(mlir::Value view);
+/// True for a copy from a tile in shared memory to rows in memory.
+bool storesTile(CopyOp copy);
 /// True for a kernel whose copies of K and V are issued by a producer.
 bool hasProducer(mlir::gpu::GPUFuncOp kernel);
 /// True where it copies Q too, which then has stages.
 bool copiesQueries(mlir::gpu::GPUFuncOp kernel);
+
+/// Where the box of a copy begins.
+Values getBegin(WarpBuilder &wb, CopyOp op);
+/// Starts the copies of the panels of a box to shared memory at `first`, whose bytes arrive at `barrier`; from there to
+/// the tensor where that is null. `begin` has the outermost dimension first.
+void copyPanels(WarpBuilder &wb, const SharedTileLayout &layout, mlir::Value first, mlir::Value map,
+                llvm::ArrayRef<mlir::Value> begin, int64_t elementBytes, mlir::Value barrier);
+/// Waits until the boxes that the warp stores have been read from shared memory.
+void waitForStores(WarpBuilder &wb);
 
 } // namespace attn::nvvm
 

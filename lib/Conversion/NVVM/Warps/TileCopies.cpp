@@ -25,6 +25,8 @@ Value attn::nvvm::loadRowNumber(WarpBuilder &wb, const GlobalView &view, unsigne
 }
 
 LogicalResult KernelLowering::lowerCopy(CopyOp op) {
+  if (std::optional<SharedTile> stored = findTile(op.getInput()))
+    return lowerStore(op, *stored);
   std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place)
     return op.emitOpError("expected the tile of an attn.product in shared memory");

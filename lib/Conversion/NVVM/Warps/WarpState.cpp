@@ -262,7 +262,6 @@ static void storeRowResult(WarpBuilder &wb, const FinishedRow &finished, const T
 
 /// Copies the rows of a warp from shared to global memory, 16 bytes per thread.
 static void storeStagedRows(WarpBuilder &wb, const SharedTile &staged, const TileRows &rows, const GlobalView &output) {
-  wb.syncWarp();
   int64_t chunks = staged.layout.usedChunks, total = wb.warpRows * chunks, lanes = wb.lanes;
   auto vectorType = VectorType::get({kChunkBytes / 4}, wb.b.getI32Type());
   for (int64_t first = 0; first < total; first += lanes) {
@@ -280,6 +279,36 @@ static void storeStagedRows(WarpBuilder &wb, const SharedTile &staged, const Til
   }
 }
 
+LogicalResult KernelLowering::lowerStore(CopyOp op, const SharedTile &tile) {
+  if (!op.getTensorMap() || !op.getFirst())
+    return op.emitOpError("expected box, and from with the first row of the warp, beside a tile in shared memory");
+  wb.publishToProducts();
+  wb.syncWarp();
+  auto store = [&] {
+    Value first = tile.getAddress(wb, wb.multiply(wb.fromIndex(op.getFirst()), tile.layout.getPitch()));
+    copyPanels(wb, tile.layout, first, op.getTensorMap(), getBegin(wb, op), getElementBytes(op.getOutput().getType()),
+               /*barrier=*/Value());
+    wb.assemble("cp.async.bulk.commit_group;", "~{memory}", {});
+  };
+  Value isWhole = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.lane, wb.constant(0));
+  if (readsMemory(op.getOutput())) {
+    // A box knows no end in memory: of a warp whose rows contain it, the lanes store those in front of it.
+    SmallVector<AffineMap> maps = attn::getMaps(op);
+    TileRows rows(getRoot(op.getInput()), maps[0], tile.layout.rows);
+    GlobalView output(wb, op.getOutput(), maps[1]);
+    Value last = wb.add(wb.firstRow, wb.warpRows - 1), size = output.getSize(wb, rows.numBatch);
+    isWhole = wb.both(isWhole, wb.isLess(last, size));
+    wb.when(wb.isLess(size, wb.add(last, 1)), [&] { storeStagedRows(wb, tile, rows, output); });
+  }
+  wb.when(isWhole, store);
+  return success();
+}
+
+void attn::nvvm::waitForStores(WarpBuilder &wb) {
+  wb.assemble("cp.async.bulk.wait_group.read 0;", "~{memory}", {});
+  wb.syncWarp();
+}
+
 LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   FailureOr<TileState> found = findState(op.getAcc(), op.getRowMax(), op.getRowSum(), op);
   if (failed(found))
@@ -287,16 +316,21 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   const TileState &state = *found;
   SmallVector<AffineMap> maps = getMaps(op);
   TileRows rows(wb, op);
-  GlobalView output(wb, op.getOutput(), maps[3]);
-  Type type = output.getElementType();
+  // The tile of the output is copied behind this op.
+  std::optional<SharedTile> ownTile = findTile(op.getOutput());
+  GlobalView output = ownTile ? GlobalView() : GlobalView(wb, op.getOutput(), maps[3]);
+  Type type = getElementTypeOrSelf(op.getOutput().getType());
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
   // 16-bit rows are staged in shared memory, so that each thread stores 16 bytes: in the place of Q, which the last
   // step has read by then, or in front of the stages of Q.
   SharedTile staged;
   staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
-  bool isStaged = type.getIntOrFloatBitWidth() == 16 && output.isContiguous(rows.numBatch + 1) &&
-                  columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
-  if (isStaged) {
+  bool isStaged = ownTile || (type.getIntOrFloatBitWidth() == 16 && output.isContiguous(rows.numBatch + 1) &&
+                              columns % (kChunkBytes / 2) == 0 && layout.bytes > 0);
+  if (ownTile) {
+    staged = *ownTile;
+    waitForStores(wb);
+  } else if (isStaged) {
     bool isThere = !rings.empty() || waitsBefore(op);
     if (!isThere)
       wb.waitForCopies(0); // for Q, if there was no key to multiply with
@@ -314,16 +348,17 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
       FinishedRow finished(wb, state, fragment, half, getRow(fragment, half));
       if (isStaged)
         stageRow(wb, finished, staged, columns, type);
-      Value isInside = rows.isInside(wb, output, finished.row);
       if (!isStaged)
-        wb.when(isInside, [&] { storeRow(wb, finished, rows, output, columns); });
+        wb.when(rows.isInside(wb, output, finished.row), [&] { storeRow(wb, finished, rows, output, columns); });
       if (!results.empty())
         wb.when(wb.both(rows.isInside(wb, results.front().second, finished.row), isFirst), [&] {
           for (const auto &[kind, view] : results)
             storeRowResult(wb, finished, rows, kind, view);
         });
     }
-  if (isStaged)
+  if (isStaged && !ownTile) {
+    wb.syncWarp();
     storeStagedRows(wb, staged, rows, output);
+  }
   return success();
 }

@@ -273,6 +273,7 @@ private:
   mlir::FailureOr<mlir::scf::ForOp> lowerRoles();
   const TileRing *findRing(mlir::Value memref) const;
   mlir::LogicalResult copyByProducer(CopyOp op);
+  mlir::LogicalResult lowerStore(CopyOp op, const SharedTile &tile);
   mlir::LogicalResult waitForStages(WaitOp op);
   mlir::LogicalResult lowerClearRows(ClearRowsOp op);
   mlir::LogicalResult lowerCopyStatistics(CopyStatisticsOp op);
