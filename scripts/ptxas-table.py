@@ -6,6 +6,7 @@ blocks of a multiprocessor.
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
   scripts/ptxas-table.py --counts              executed instructions of the main loops for each HMMA, of machine code
   scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys; --line=LINE: of other problems
+  scripts/ptxas-table.py --bounds              cycles of a round of lines of gpu.txt, by what bounds them (bounds.py)
   scripts/ptxas-table.py --in-flight           bytes of K and V that decode kernels have on their way
 
 --check fails where a kernel spills, has a stack frame or a note of wgmma (C7508, C7510 to C7519), where it takes more
@@ -27,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import bounds
 import sass
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -169,6 +171,12 @@ def assemble(ptxas: str, line: str, target: str, ptx: Path, launches: list[dict]
     return sorted(rows.values())
 
 
+def read_titles(file: Path) -> dict[str, str]:
+    """The lines of a file, by the text behind them."""
+    texts = [text.partition("#") for text in file.read_text().splitlines()]
+    return {title.strip(): line.strip() for line, _, title in texts if line.strip()}
+
+
 def write_table(rows: list[Row]) -> None:
     """A line for each kernel and target, in the order of the problems; columns as wide as their widest word."""
     names = [field.name for field in fields(Row)][1:]
@@ -258,6 +266,18 @@ def print_counts(attnc: Path, ptxas: str, nvdisasm: str, target: str, lines: dic
             show(f"{shape}, FA2", products, [None if number is None else number / products for number in numbers])
 
 
+def measure_round(attnc: Path, ptxas: str, nvdisasm: str, line: str) -> bounds.Round | None:
+    """What bounds a round of a line on sm_90a."""
+    with tempfile.TemporaryDirectory() as name:
+        ptx, launches = compile_ptx(attnc, line, "sm_90a", Path(name))
+        cubin = Path(name) / "k.cubin"
+        call(ptxas, "-arch=sm_90a", ptx, "-o", cubin)
+        functions = sass.read_functions(nvdisasm, cubin)
+    steps = call(attnc, f"--problem={line}", "--target=sm_90a", "--stop-after=steps", "-o", "-").stdout
+    kernels = {launch["kernel"]: functions[launch["kernel"]] for launch in launches}
+    return bounds.count_round(line, steps, kernels, attnc.parent / "attn-ptx-run", "sm_90a")
+
+
 @dataclass
 class InFlight:
     """What a decode kernel has on its way while it waits."""
@@ -302,6 +322,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--bounds", action="store_true")
     parser.add_argument("--in-flight", action="store_true")
     parser.add_argument("--target", action="append", choices=TARGETS)
     parser.add_argument("--line", action="append", default=[], help="count this problem line")
@@ -315,12 +336,19 @@ def main() -> int:
     if options.in_flight:
         print_in_flight(options.attnc, ptxas)
         return 0
-    if options.counts:
+    if options.counts or options.bounds:
         nvdisasm = sass.find_nvdisasm()
         if not nvdisasm:
             print(sass.NO_NVDISASM)
             return MISSING
-        lines = {line: line for line in options.line} or COUNTED
+        lines = {line: line for line in options.line}
+        if options.bounds:
+            lines = lines or read_titles(LINES[0])
+            with ThreadPoolExecutor(options.jobs) as pool:
+                rounds = pool.map(lambda line: measure_round(options.attnc, ptxas, nvdisasm, line), lines.values())
+                bounds.print_rounds(dict(zip(lines, rounds, strict=True)))
+            return 0
+        lines = lines or COUNTED
         print_counts(options.attnc, ptxas, nvdisasm, (options.target or ["sm_80"])[0], lines)
         return 0
     texts = [text for file in LINES for text in file.read_text().splitlines()]

@@ -27,12 +27,18 @@ def table():
     return module
 
 
-def read_main_loop(table, shape: str, target: str):
-    """The loop without masks of a kernel."""
+def find_tools(table) -> tuple[str, str]:
+    """Paths of ptxas and nvdisasm."""
     ptxas = shutil.which("ptxas") or shutil.which("ptxas", path=table.CUDA_FOLDER)
     nvdisasm = table.sass.find_nvdisasm()
     if not ptxas or not nvdisasm:
         pytest.skip(table.sass.NO_NVDISASM if ptxas else f"no ptxas in PATH or {table.CUDA_FOLDER}")
+    return ptxas, nvdisasm
+
+
+def read_main_loop(table, shape: str, target: str):
+    """The loop without masks of a kernel."""
+    ptxas, nvdisasm = find_tools(table)
     return table.read_loops(ATTNC, ptxas, nvdisasm, table.COUNTED[shape], target)[0]
 
 
@@ -68,3 +74,14 @@ def test_few_instructions_for_each_tile(table, shape):
     found = loop.executed.total(), loop.rescaled.total()
     assert found[0] < found[1]
     assert all(number <= limit for number, limit in zip(found, TILE_LIMITS[shape], strict=True)), found
+
+
+# Of tiles of 256 keys, whose two rounds have much around them: instructions that the emulator executes for a round.
+SHORT_LIMITS = {"b4 hq16 sq4096 sk256 d64 bf16": 560, "b4 hq16 sq4096 sk256 d128 bf16": 660}
+
+
+@pytest.mark.parametrize("line", SHORT_LIMITS)
+def test_few_instructions_around_short_loops(table, line):
+    found = table.measure_round(ATTNC, *find_tools(table), line)
+    assert found.sass < found.executed <= SHORT_LIMITS[line]
+    assert found.all_issue <= 1.15 * found.bound

@@ -141,7 +141,7 @@ PRODUCER_FAULTS = {
     "a wait for the phase before": (plant("parity", which=1), "race|deadlock"),
     "fewer bytes are expected": (plant("bytes expected"), "mbarrier|race|invalid"),
     "barriers are not published": (plant("proxy fence removed", "mbarrier_init"), "missing-proxy-fence"),
-    "another row": (plant("box coordinate", which=-1), "FAILED|invalid"),
+    "another row": (plant("box coordinate", "cluster", -1), "FAILED|invalid"),
     "another panel": (plant("box coordinate", "cluster", 2), "FAILED|invalid"),
     "a box too few": (plant("box removed", "cluster"), "deadlock|mbarrier"),
     "a consumer too many": (plant("initial count", which=3), "deadlock|mbarrier"),

@@ -43,6 +43,10 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
     stored) is the target's choice. With `box`, the tile has stages: the copy fills the next one, as soon as each warp
     that read it has released it (`attn.release`).
 
+    An input in shared memory is stored: with `box` and `from`, its first row, a warp copies as many rows as the box has to
+    the same rows of the output, as far as this has them. The warp goes on; the `attn.finalize` that writes the tile again
+    waits until it has been read.
+
     Domain: (batch…, row, column).
 
     * C1: each map has the domain's dimensions and as many results as its operand has dimensions.

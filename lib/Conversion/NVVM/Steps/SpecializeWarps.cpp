@@ -7,7 +7,8 @@
 // Before: attn-pipeline-copies. After: the same ops, without barriers. Kernels with a producer have a parameter for
 // each tensor map. Their copies of K and V name the map and the coordinates in its tensor. Each warp waits for stages
 // of K and V, and releases them after their last reader: K of dQ has two. Biases, masks and Q are copied alike where
-// shared memory holds their stages. Launches have four more warps, and take the maps, which the host encodes.
+// shared memory holds their stages; warps then store their rows of the output as boxes. Launches have four more warps,
+// and take the maps, which the host encodes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

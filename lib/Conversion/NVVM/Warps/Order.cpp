@@ -112,12 +112,9 @@ LogicalResult KernelLowering::lowerExchange(ExchangeOp op) {
   Value query = wb.add(wb.remainder(lane, 8), wb.multiply(wb.divide(matrix, 2), 8));
   Value chunk = wb.add(wb.multiply(wb.divide(thread, wb.lanes), 2), wb.remainder(matrix, 2));
   Values packed = factors->registers.getAll(wb, wb.b.getI32Type());
-  for (size_t first = 0; first < packed.size(); first += 4) {
-    Values operands{tile->at(wb, query, chunk, int64_t(first / 4) * kFragmentRows)};
-    llvm::append_range(operands, ArrayRef<Value>(packed).slice(first, 4));
-    wb.assemble("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};", "r,r,r,r,r,~{memory}",
-                operands);
-  }
+  for (size_t first = 0; first < packed.size(); first += 4)
+    wb.storeMatrices(tile->at(wb, query, chunk, int64_t(first / 4) * kFragmentRows),
+                     ArrayRef<Value>(packed).slice(first, 4), /*isTransposed=*/true);
   wb.publishToProducts();
   return success();
 }

@@ -86,13 +86,20 @@ MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstR
         wb.sharedAt(wb.add(bytes, wb.multiply(exclusiveOr(wb, lanePart, wb.constant(chunk)), kChunkBytes))));
 }
 
-Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed, int64_t matrices) const {
+Value MatrixReader::getPointer(WarpBuilder &wb, int64_t row, int64_t chunk) const {
   const SharedTileLayout &layout = tile.layout;
   int64_t period = std::max<int64_t>(layout.period, 2), inPanel = chunk % layout.panelChunks;
   int64_t bytes = chunk / layout.panelChunks * layout.getPanelBytes() + inPanel / period * period * kChunkBytes;
   Value pointer = variants[inPanel % period / 2];
-  pointer = addConstant(wb, pointer, tile.offset + row * layout.getPitch() + bytes);
-  return wb.loadMatrices(pointer, isTransposed, matrices);
+  return addConstant(wb, pointer, tile.offset + row * layout.getPitch() + bytes);
+}
+
+Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed, int64_t matrices) const {
+  return wb.loadMatrices(getPointer(wb, row, chunk), isTransposed, matrices);
+}
+
+void MatrixReader::store(WarpBuilder &wb, int64_t row, int64_t chunk, ArrayRef<Value> matrices) const {
+  wb.storeMatrices(getPointer(wb, row, chunk), matrices, /*isTransposed=*/false);
 }
 
 /// Loads the elements of a chunk; 8-bit floats as i8.

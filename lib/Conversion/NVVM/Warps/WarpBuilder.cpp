@@ -146,6 +146,14 @@ Values WarpBuilder::loadMatrices(Value pointer, bool isTransposed, int64_t count
   return unpack(b, loc, matrices);
 }
 
+void WarpBuilder::storeMatrices(Value pointer, ArrayRef<Value> matrices, bool isTransposed) {
+  Values operands{pointer};
+  llvm::append_range(operands, matrices);
+  StringRef text = isTransposed ? "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$0], {$1, $2, $3, $4};"
+                                : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};";
+  assemble(text, "r,r,r,r,r,~{memory}", operands);
+}
+
 Value WarpBuilder::roundToFragment(Value x) {
   return NVVM::ConvertFloatToTF32Op::create(b, loc, b.getI32Type(), x, NVVM::FPRoundingMode::RNA);
 }

@@ -117,6 +117,8 @@ public:
   mlir::Value roundToFragment(mlir::Value x);
   /// Loads 8 x 8 matrices of 16-bit elements, two or four; lane l provides the address of row l % 8 of matrix l / 8.
   Values loadMatrices(mlir::Value pointer, bool isTransposed, int64_t count);
+  /// The inverse, for four matrices; pairs of their elements are i32.
+  void storeMatrices(mlir::Value pointer, llvm::ArrayRef<mlir::Value> matrices, bool isTransposed);
   /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of f32 that roundToFragment has rounded.
   Values multiplyFragments(mlir::Type type, mlir::ValueRange a, mlir::ValueRange bOperand, mlir::ValueRange acc);
 

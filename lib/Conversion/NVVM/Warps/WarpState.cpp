@@ -231,6 +231,19 @@ static void stageRow(WarpBuilder &wb, const FinishedRow &finished, const SharedT
   }
 }
 
+/// Stores a fragment in panels to shared memory, given its upper and lower rows of the thread.
+static void stageFragment(WarpBuilder &wb, ArrayRef<FinishedRow> halves, const SharedTile &staged, int64_t columns,
+                          Type type) {
+  MatrixReader blocks(wb, staged, wb.firstRow);
+  for (int64_t pair = 0; pair * kBlockColumns < columns; pair += 2) {
+    Values matrices;
+    for (int64_t block : {pair, pair + 1})
+      for (const FinishedRow &row : halves)
+        matrices.push_back(wb.packPair(row.getQuotient(wb, block, 0), row.getQuotient(wb, block, 1), type));
+    blocks.store(wb, halves.front().fragment * kFragmentRows, pair, matrices);
+  }
+}
+
 /// Stores the row element by element to global memory.
 static void storeRow(WarpBuilder &wb, const FinishedRow &finished, const TileRows &rows, const GlobalView &output,
                      int64_t columns) {
@@ -343,10 +356,12 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
     results.emplace_back(result.first, GlobalView(wb, result.second, map));
   Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
-  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment) {
+    SmallVector<FinishedRow, 0> halves;
     for (int64_t half = 0; half < kThreadRows; ++half) {
       FinishedRow finished(wb, state, fragment, half, getRow(fragment, half));
-      if (isStaged)
+      halves.push_back(finished);
+      if (isStaged && !ownTile)
         stageRow(wb, finished, staged, columns, type);
       if (!isStaged)
         wb.when(rows.isInside(wb, output, finished.row), [&] { storeRow(wb, finished, rows, output, columns); });
@@ -356,6 +371,9 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
             storeRowResult(wb, finished, rows, kind, view);
         });
     }
+    if (ownTile)
+      stageFragment(wb, halves, staged, columns, type);
+  }
   if (isStaged && !ownTile) {
     wb.syncWarp();
     storeStagedRows(wb, staged, rows, output);

@@ -166,8 +166,9 @@ struct OrderRing {
   mlir::Value current; ///< for the producer: pointer to the address of its turn's count; null without a turn
 };
 
-/// Reads 16 x 16 blocks of a tile with ldmatrix.x4, as matrices of eight rows by one chunk. The hardware takes the two
-/// registers of a B operand as one aligned pair, so in another order they would be copied.
+/// Reads 16 x 16 blocks of a tile with ldmatrix.x4, or stores them with stmatrix.x4, as matrices of eight rows by one
+/// chunk. The hardware takes the two registers of a B operand as one aligned pair, so in another order they would be
+/// copied.
 class MatrixReader {
 public:
   enum class Order {
@@ -177,8 +178,12 @@ public:
   MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow, Order order = Order::RowsFirst);
   /// With two `matrices`, the first two of four.
   Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed, int64_t matrices = 4) const;
+  /// Of matrices that are ordered as the reader's.
+  void store(WarpBuilder &wb, int64_t row, int64_t chunk, llvm::ArrayRef<mlir::Value> matrices) const;
 
 private:
+  mlir::Value getPointer(WarpBuilder &wb, int64_t row, int64_t chunk) const;
+
   SharedTile tile;
   Values variants; ///< addresses by the swizzled part of an even chunk
 };
