@@ -14,6 +14,9 @@ static constexpr unsigned char checkArguments[] = {
 static constexpr unsigned char library[] = {
 #include "Library.x86_64.bc.inc"
 };
+static constexpr unsigned char mapWeights[] = {
+#include "MapWeights.x86_64.bc.inc"
+};
 static constexpr unsigned char processor[] = {
 #include "Processor.x86_64.bc.inc"
 };
@@ -25,6 +28,9 @@ static constexpr unsigned char checkArguments[] = {
 };
 static constexpr unsigned char library[] = {
 #include "Library.aarch64.bc.inc"
+};
+static constexpr unsigned char mapWeights[] = {
+#include "MapWeights.aarch64.bc.inc"
 };
 static constexpr unsigned char processor[] = {
 #include "Processor.aarch64.bc.inc"
@@ -38,6 +44,9 @@ static constexpr unsigned char checkArguments[] = {
 static constexpr unsigned char library[] = {
 #include "Library.apple.bc.inc"
 };
+static constexpr unsigned char mapWeights[] = {
+#include "MapWeights.apple.bc.inc"
+};
 static constexpr unsigned char processor[] = {
 #include "Processor.apple.bc.inc"
 };
@@ -49,6 +58,9 @@ static constexpr unsigned char checkArguments[] = {
 };
 static constexpr unsigned char library[] = {
 #include "Library.windows.bc.inc"
+};
+static constexpr unsigned char mapWeights[] = {
+#include "MapWeights.windows.bc.inc"
 };
 static constexpr unsigned char processor[] = {
 #include "Processor.windows.bc.inc"
@@ -62,6 +74,9 @@ static constexpr unsigned char checkArguments[] = {
 static constexpr unsigned char library[] = {
 #include "Library.riscv64.bc.inc"
 };
+static constexpr unsigned char mapWeights[] = {
+#include "MapWeights.riscv64.bc.inc"
+};
 static constexpr unsigned char processor[] = {
 #include "Processor.riscv64.bc.inc"
 };
@@ -72,14 +87,17 @@ template <size_t size> static llvm::StringRef toText(const unsigned char (&bytes
 }
 
 namespace {
-/// The bytes of the three files.
+/// The bytes of the files.
 struct Code {
-  llvm::StringRef checkArguments, library, processor;
+  llvm::StringRef checkArguments, library, mapWeights, processor;
 };
 } // namespace
 
 #define CODE(platform)                                                                                                 \
-  Code { toText(platform::checkArguments), toText(platform::library), toText(platform::processor) }
+  Code {                                                                                                               \
+    toText(platform::checkArguments), toText(platform::library), toText(platform::mapWeights),                         \
+        toText(platform::processor)                                                                                    \
+  }
 
 static Code getCode(const llvm::Triple &triple) {
   if (triple.isRISCV())
@@ -92,3 +110,4 @@ static Code getCode(const llvm::Triple &triple) {
 llvm::StringRef attn::getCheckArgumentsBitcode(const llvm::Triple &triple) { return getCode(triple).checkArguments; }
 llvm::StringRef attn::getLibraryBitcode(const llvm::Triple &triple) { return getCode(triple).library; }
 llvm::StringRef attn::getProcessorBitcode(const llvm::Triple &triple) { return getCode(triple).processor; }
+llvm::StringRef attn::getMapWeightsBitcode(const llvm::Triple &triple) { return getCode(triple).mapWeights; }

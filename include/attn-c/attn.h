@@ -52,7 +52,7 @@ extern "C" {
 
 #define ATTN_API __attribute__((visibility("default")))
 
-/* The result of a call. A kernel's checked entry returns the codes 1 to 12 as well. */
+/* The result of a call. A kernel's checked entry returns the codes 1 to 13 as well. */
 typedef enum attn_status {
   ATTN_OK = 0,
   ATTN_NULL_ARGUMENT = 1, /* a tensor, its data, shape, or the argument array is null */
@@ -67,6 +67,7 @@ typedef enum attn_status {
   ATTN_WRONG_VALUE = 10,     /* a length, prefix sum, page number or position is out of its range */
   ATTN_WRONG_PROCESSOR = 11, /* this processor runs none of the targets of the object or module */
   ATTN_NO_MEMORY = 12,       /* the kernel got no memory for its own buffers; its outputs may hold anything */
+  ATTN_NO_WEIGHTS = 13,      /* the weights of the object are not mapped, or the file has others */
   ATTN_COMPILE_ERROR = 20,   /* the source was refused; the message holds the diagnostics */
   ATTN_NO_SUCH_KERNEL = 21,
   ATTN_CANCELLED = 22 /* the caller of attn_compile_cancellable ended the compilation */

@@ -136,6 +136,29 @@ int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, co
 /* Why a kernel has returned ATTN_NO_MEMORY, in at most `size` bytes, terminated; `message` may be null. */
 void attn_describe_no_memory(char *message, size_t size);
 
+/* Constants of an object that stand in a file beside it (attnc --weights). The file begins with the header; `key` is a
+ * hash of what follows. */
+typedef struct attn_weights_header {
+  char magic[8];
+  uint64_t size; /* of the whole file in bytes */
+  uint64_t key;
+  uint64_t padding[5];
+} attn_weights_header;
+#define ATTN_WEIGHTS_MAGIC "attn-w1"
+
+/* What an object knows of its file, and where it is mapped; null before. */
+typedef struct attn_weights {
+  const void *base;
+  uint64_t size, key;
+} attn_weights;
+
+/* Maps the file at `path` for reading, in place of one that is mapped; a null path unmaps. Only the header is read.
+ * Returns 0, or ATTN_NO_WEIGHTS with a message of at most `size` bytes, and then changes nothing. Part of the objects
+ * that need it, not of libattn_runtime. */
+int32_t attn_map_weights(attn_weights *weights, const char *path, char *message, size_t size);
+/* Why a kernel cannot run before that. */
+void attn_describe_no_weights(char *message, size_t size);
+
 /* The stride of dimension `dim` in elements, also where the tensor has none as it is C-contiguous. */
 int64_t attn_get_stride(const DLTensor *tensor, int64_t dim);
 

@@ -31,20 +31,13 @@ using BytesEntry = int64_t (*)(const DLTensor *const *, int64_t, char *, int64_t
 Expected<std::unique_ptr<MemoryBuffer>> attn::openSource(attn_source_kind kind, StringRef text) {
   if (kind == ATTN_SOURCE_MLIR)
     return MemoryBuffer::getMemBufferCopy(text, "input.mlir");
-  if (kind == ATTN_SOURCE_ONNX) {
-    Expected<std::string> ir = onnxToMLIR(text, "model.onnx");
-    if (!ir)
-      return ir.takeError();
-    return MemoryBuffer::getMemBufferCopy(*ir, "model.onnx as IR");
-  }
+  if (kind == ATTN_SOURCE_ONNX)
+    return onnxToMLIR(text, "model.onnx");
   if (kind == ATTN_SOURCE_ONNX_FILE) {
     auto model = MemoryBuffer::getFile(text, /*IsText=*/false);
     if (!model)
       return createFileError(text, model.getError());
-    Expected<std::string> ir = onnxToMLIR((*model)->getBuffer(), text, sys::path::parent_path(text));
-    if (!ir)
-      return ir.takeError();
-    return MemoryBuffer::getMemBufferCopy(*ir, text + " as IR");
+    return onnxToMLIR((*model)->getBuffer(), text, sys::path::parent_path(text));
   }
   if (kind != ATTN_SOURCE_PROBLEM)
     return createStringError("expected a source of kind ATTN_SOURCE_MLIR, ATTN_SOURCE_PROBLEM, ATTN_SOURCE_ONNX or "

@@ -8,9 +8,11 @@
 #include "ConstantBytes.h"
 #include "NarrowFloats.h"
 #include "ObjectCache.h"
+#include "SplitParts.h"
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
+#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -24,6 +26,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include <mutex>
@@ -166,50 +169,111 @@ private:
   StackBytes *frames = nullptr;
 };
 
-/// The stack of a function: its frame and return address, and the deepest of the functions it references. Kernels have
-/// no recursion.
-class StackDepths {
-public:
-  StackDepths(const StackBytes &frames, StackBytes &depths) : frames(frames), depths(depths) {}
+/// The functions of a module that each of its functions references.
+using References = StringMap<SmallVector<std::string, 2>>;
+} // namespace
 
-  int64_t find(const Function &function) {
-    auto [entry, isNew] = depths.try_emplace(function.getName(), 0);
-    if (!isNew)
-      return entry->second;
-    int64_t deepest = 0;
+static References findReferences(const Module &module) {
+  References references;
+  for (const Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    SmallVector<std::string, 2> &others = references[function.getName()];
     for (const Instruction &instruction : instructions(function))
       for (const Use &operand : instruction.operands())
         if (const auto *other = dyn_cast<Function>(operand); other && !other->isDeclaration())
-          deepest = std::max(deepest, find(*other));
-    int64_t own = frames.lookup(function.getName()) + function.getDataLayout().getPointerSize();
-    return depths[function.getName()] = own + deepest;
+          others.push_back(other->getName().str());
   }
+  return references;
+}
 
-private:
-  const StackBytes &frames;
-  StackBytes &depths;
-};
-} // namespace
+/// The stack of a function: its frame and return address, and the deepest of the functions it references. Kernels have
+/// no recursion.
+static int64_t findDepth(StringRef function, const References &references, const StackBytes &frames,
+                         unsigned addressBytes, StackBytes &depths) {
+  auto [entry, isNew] = depths.try_emplace(function, 0);
+  if (!isNew)
+    return entry->second;
+  int64_t deepest = 0;
+  for (const std::string &other : references.find(function)->second)
+    deepest = std::max(deepest, findDepth(other, references, frames, addressBytes, depths));
+  return depths[function] = frames.lookup(function) + addressBytes + deepest;
+}
 
-Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind, StackBytes *stackBytes) {
+static void findDepths(const References &references, const StackBytes &frames, const Module &module,
+                       StackBytes &depths) {
+  for (const auto &entry : references)
+    findDepth(entry.getKey(), references, frames, module.getDataLayout().getPointerSize(), depths);
+}
+
+/// Machine code of a module, and the frames of its functions.
+static Expected<std::string> emitWithFrames(Module &module, TargetMachine &machine, FileKind kind, StackBytes *frames) {
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
   CodeGenFileType type = kind == FileKind::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
     return createStringError("LLVM cannot emit this kind of file for the target");
-  StackBytes frames;
-  if (stackBytes)
-    module.getContext().setDiagnosticHandler(FrameSizes::create(module, frames));
+  if (frames)
+    module.getContext().setDiagnosticHandler(FrameSizes::create(module, *frames));
   passes.run(module);
-  if (stackBytes) {
+  if (frames)
     module.getContext().setDiagnosticHandler(std::make_unique<DiagnosticHandler>());
-    StackDepths depths(frames, *stackBytes);
-    for (const Function &function : module)
-      if (!function.isDeclaration())
-        depths.find(function);
-  }
   return std::string(bytes.data(), bytes.size());
+}
+
+Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind, StackBytes *stackBytes) {
+  StackBytes frames;
+  Expected<std::string> bytes = emitWithFrames(module, machine, kind, stackBytes ? &frames : nullptr);
+  if (bytes && stackBytes)
+    findDepths(findReferences(module), frames, module, *stackBytes);
+  return bytes;
+}
+
+static void optimizeFor(Module &module, TargetMachine &machine, const EmitOptions &options) {
+  runPasses(module, machine, options);
+  if (options.isQuick)
+    machine.setOptLevel(CodeGenOptLevel::Less);
+}
+
+/// One part of a module, in a thread.
+static Error compilePart(StringRef bitcode, const TargetInfo &target, const EmitOptions &options, OptPassGate &gate,
+                         std::string &object, StackBytes &frames) {
+  LLVMContext context;
+  if (gate.isEnabled())
+    context.setOptPassGate(gate);
+  Expected<std::unique_ptr<Module>> part = parseBitcodeFile(MemoryBufferRef(bitcode, "part"), context);
+  if (!part)
+    return part.takeError();
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  optimizeFor(**part, **machine, options);
+  return emitWithFrames(**part, **machine, FileKind::Object, &frames).moveInto(object);
+}
+
+/// The object of a module of which `parts` have been taken; this thread compiles what is left.
+static Expected<std::string> compileParts(Module &module, TargetMachine &machine, ArrayRef<std::string> parts,
+                                          const TargetInfo &target, const EmitOptions &options, StackBytes &frames) {
+  std::vector<std::string> objects(parts.size() + 1), errors(parts.size());
+  std::vector<StackBytes> others(parts.size());
+  OptPassGate &gate = module.getContext().getOptPassGate();
+  DefaultThreadPool pool;
+  for (size_t i = 0; i < parts.size(); ++i)
+    pool.async(
+        [&, i] { errors[i] = toString(compilePart(parts[i], target, options, gate, objects[i + 1], others[i])); });
+  optimizeFor(module, machine, options);
+  Error error = emitWithFrames(module, machine, FileKind::Object, &frames).moveInto(objects[0]);
+  pool.wait();
+  if (error)
+    return std::move(error);
+  for (const std::string &message : errors)
+    if (!message.empty())
+      return createStringError(message);
+  for (const StackBytes &other : others)
+    for (const auto &entry : other)
+      frames.insert({entry.getKey(), entry.getValue()});
+  return mergeObjects(objects);
 }
 
 Expected<std::string> compileModule(Module &module, const TargetInfo &target, FileKind kind, const EmitOptions &options,
@@ -221,14 +285,24 @@ Expected<std::string> compileModule(Module &module, const TargetInfo &target, Fi
   std::optional<CachedObject> cached;
   if (!options.objectCache.empty()) {
     cached.emplace(options.objectCache, module, **machine,
-                   ArrayRef<bool>({kind == FileKind::Object, options.vectorizeLoops, options.isQuick, !!stackBytes}));
+                   ArrayRef<bool>({kind == FileKind::Object, options.vectorizeLoops, options.isSplit, options.isQuick,
+                                   !!stackBytes}));
     if (std::optional<std::string> bytes = cached->read(stackBytes))
       return std::move(*bytes);
   }
-  runPasses(module, **machine, options);
-  if (options.isQuick)
-    (*machine)->setOptLevel(CodeGenOptLevel::Less);
-  Expected<std::string> bytes = emitFile(module, **machine, kind, stackBytes);
+  bool isSplit = options.isSplit && kind == FileKind::Object && module.getTargetTriple().isOSBinFormatELF();
+  References references = isSplit && stackBytes ? findReferences(module) : References();
+  std::vector<std::string> parts = isSplit ? splitParts(module) : std::vector<std::string>();
+  Expected<std::string> bytes = std::string();
+  if (parts.empty()) {
+    optimizeFor(module, **machine, options);
+    bytes = emitFile(module, **machine, kind, stackBytes);
+  } else {
+    StackBytes frames;
+    bytes = compileParts(module, **machine, parts, target, options, frames);
+    if (bytes && stackBytes)
+      findDepths(references, frames, module, *stackBytes);
+  }
   // A caller that has cancelled it by the gate has left passes out.
   OptPassGate &gate = module.getContext().getOptPassGate();
   if (bytes && cached && (!gate.isEnabled() || gate.shouldRunPass("cache", "module")))

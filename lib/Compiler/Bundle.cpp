@@ -54,8 +54,10 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   if (!module || (withEntries && !entries))
     return createStringError("translation to LLVM IR failed");
   StackBytes stackBytes;
-  Expected<std::string> object = compileModule(*module, (*compiler)->getObjectTarget(), FileKind::Object,
-                                               (*compiler)->getEmitOptions(), &stackBytes);
+  EmitOptions emit = (*compiler)->getEmitOptions();
+  emit.isSplit = false; // the entries of a variant are hidden, for the dispatcher to find
+  Expected<std::string> object =
+      compileModule(*module, (*compiler)->getObjectTarget(), FileKind::Object, emit, &stackBytes);
   if (!object)
     return object.takeError();
   (*compiler)->noteStack(stackBytes, variant.suffix);

@@ -10,6 +10,7 @@
 #include "ProcessorCheck.h"
 #include "RemarkPrinter.h"
 #include "SplitModule.h"
+#include "Weights.h"
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/CodeGen/LinkBitcode.h"
 #include "attn/Compiler/CheckBitcode.h"
@@ -277,6 +278,8 @@ LogicalResult Compiler::run(Phase last) {
       collectLaunches();
     if (phase == Phase::Vector)
       countHeap();
+    if (phase == Phase::Llvm && options.mapsWeights && failed(moveWeights()))
+      return failure();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
       return failure();
     if (options.onPhase)
@@ -301,16 +304,17 @@ LogicalResult Compiler::checkScheduleIsUsed() {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// Links the argument check as internal code, so that an emitted object needs only the C library.
-static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &diagnostics) {
-  llvm::Function *declaration = module.getFunction("attn_check_arguments");
-  if (!declaration)
+/// Links functions of the runtime, where the first is called, as internal code, so that an emitted object needs only
+/// the C library.
+static LogicalResult linkRuntime(llvm::Module &module, StringRef bitcode, ArrayRef<StringRef> functions,
+                                 llvm::raw_ostream &diagnostics) {
+  if (!module.getFunction(functions.front()))
     return success();
-  if (llvm::Error error = linkBitcode(module, getCheckArgumentsBitcode(module.getTargetTriple()))) {
+  if (llvm::Error error = linkBitcode(module, bitcode)) {
     diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
-  for (llvm::StringRef name : {"attn_check_arguments", "attn_get_stride", "attn_describe_no_memory"})
+  for (StringRef name : functions)
     if (llvm::Function *function = module.getFunction(name)) // unused functions are not linked
       function->setLinkage(llvm::GlobalValue::InternalLinkage);
   return success();
@@ -327,8 +331,9 @@ std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmCon
   for (llvm::Function &function : *result) {
     auto isEntry = [&](const Kernel &kernel) {
       std::string bytes = getWorkspaceBytesName(kernel.name);
-      return llvm::is_contained({kernel.name, getCheckedName(kernel.name), bytes, getCheckedName(bytes)},
-                                function.getName());
+      return llvm::is_contained(
+          {kernel.name, getCheckedName(kernel.name), bytes, getCheckedName(bytes), getMapWeightsName(kernel.name)},
+          function.getName());
     };
     if (!function.isDeclaration() && llvm::none_of(kernels, isEntry))
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -354,7 +359,12 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   if (part == ModulePart::Variant)
     keepVariant(*result, kernels, suffix);
   // The check is compiled for any processor: it gets the optimiser's pipeline, but not the kernel's vector attributes.
-  if (failed(defineImages(*result)) || (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
+  const llvm::Triple &triple = result->getTargetTriple();
+  if (failed(defineImages(*result)) ||
+      failed(linkRuntime(*result, getMapWeightsBitcode(triple), {kMapWeights, kDescribeNoWeights}, diagnostics)) ||
+      (part == ModulePart::Whole &&
+       failed(linkRuntime(*result, getCheckArgumentsBitcode(triple),
+                          {"attn_check_arguments", "attn_get_stride", "attn_describe_no_memory"}, diagnostics))))
     return nullptr;
   if (part == ModulePart::Whole)
     if (llvm::Error error = addProcessorCheck(*result, target, kernels)) {
@@ -368,7 +378,8 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
 
 EmitOptions Compiler::getEmitOptions() const {
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
-  return {/*vectorizeLoops=*/!isFlash && !options.isQuick, options.isQuick, options.objectCache};
+  bool isModel = llvm::any_of(kernels, [](const Kernel &kernel) { return kernel.onnx == "graph"; });
+  return {/*vectorizeLoops=*/!isFlash && !options.isQuick, /*isSplit=*/isModel, options.isQuick, options.objectCache};
 }
 
 llvm::Expected<std::string> Compiler::emit(FileKind kind, ModulePart part) {

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Weights.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/Support/Version.h"
@@ -236,6 +237,15 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
        << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";
 }
 
+static void writeMapWeights(raw_ostream &os, const Kernel &kernel) {
+  os << "/* To call before the kernel: maps the file of weights that was written with the object, "
+     << kernel.weightsBytes
+     << " bytes at `path`, for all kernels of the\n * object; processes that map it share it. A null path unmaps. Not "
+        "while a kernel runs. Returns 0, or ATTN_NO_WEIGHTS (13) with a\n * message (at most `size` bytes; may be "
+        "NULL) and leaves what is mapped. */\nint32_t "
+     << getMapWeightsName(kernel.name) << "(const char *path, char *message, int64_t size);\n\n";
+}
+
 std::string writeHeader(StringRef guard, ArrayRef<Kernel> kernels, StringRef target, const CompileOptions &options,
                         StringRef more) {
   std::string text;
@@ -246,8 +256,11 @@ std::string writeHeader(StringRef guard, ArrayRef<Kernel> kernels, StringRef tar
              ? "/* As in cuda.h and attn-c/attn_cuda.h. */\ntypedef struct CUstream_st *CUstream;\n\n"
              : "")
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  for (const Kernel &kernel : kernels)
+  for (const Kernel &kernel : kernels) {
     writeKernel(os, kernel, options);
+    if (kernel.weightsBytes)
+      writeMapWeights(os, kernel);
+  }
   os << more << "#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return text;
 }

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Weights.h"
 #include "attn/Compiler/Bundle.h"
 #include "attn/Support/Version.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -108,6 +109,8 @@ static json::Value toJSON(const Kernel &kernel) {
     object["heap_bytes"] = orNull(kernel.heapBytes);
     object["stack_bytes"] = orNull(kernel.stackBytes);
   }
+  if (kernel.weightsBytes)
+    object["weights"] = json::Object{{"bytes", int64_t(kernel.weightsBytes)}, {"map", getMapWeightsName(kernel.name)}};
   if (kernel.isGpu) {
     json::Array launches;
     for (const GpuLaunch &launch : kernel.launches)

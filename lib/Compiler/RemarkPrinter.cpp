@@ -21,6 +21,8 @@ public:
       record.file = location.getFilename().str();
       record.line = location.getLine();
       record.column = location.getColumn();
+    } else if (auto node = remark.getLocation()->findInstanceOf<NameLoc>()) {
+      record.file = node.getName().str();
     }
     record.kind = getKind(remark.getRemarkType());
     record.code = remark.getRemarkName().str();
@@ -44,8 +46,10 @@ private:
 } // namespace
 
 void attn::printRemark(llvm::raw_ostream &os, const RemarkRecord &remark) {
-  if (!remark.file.empty())
+  if (remark.line != 0)
     os << remark.file << ":" << remark.line << ":" << remark.column << ": ";
+  else if (!remark.file.empty())
+    os << "'" << remark.file << "': ";
   os << "remark: " << remark.kind << " " << remark.code << ": " << remark.text << " [" << remark.function << "]\n";
 }
 

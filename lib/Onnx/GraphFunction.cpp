@@ -135,6 +135,9 @@ Error GraphFunction::addNode(const Node &node) {
   Values operands;
   for (StringRef name : node.inputs)
     operands.push_back(name.empty() ? Value() : *find(name));
+  // What remarks and errors name; without one, as values do.
+  b.setLoc(
+      mlir::NameLoc::get(b.getStringAttr(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name)));
   NodeView view(node, std::move(operands), model, b);
   Expected<Values> results = buildNode(view);
   if (!results)

@@ -8,12 +8,15 @@
 #include "Graph.h"
 #include "attn/IR/Attn.h"
 #include "attn/Support/CNames.h"
+#include "attn/Support/Nesting.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
 
 using namespace attn;
 using namespace attn::onnx;
@@ -254,13 +257,17 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> attn::importOnnx(mlir::MLIRContext &
   return Importer(context, *model, name).run();
 }
 
-Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name, std::optional<StringRef> folder) {
+Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::onnxToMLIR(StringRef bytes, StringRef name,
+                                                               std::optional<StringRef> folder, bool isText) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = importOnnx(context, bytes, name, folder);
   if (!module)
     return module.takeError();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  (*module)->print(os);
-  return text;
+  llvm::SmallVector<char, 0> file;
+  llvm::raw_svector_ostream os(file);
+  if (isText)
+    (*module)->print(os);
+  else if (failed(mlir::writeBytecodeToFile(**module, os, mlir::BytecodeWriterConfig(kReaderProducer))))
+    return llvm::createStringError(name + ": expected IR that has a bytecode, found none");
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(file), (name + " as IR").str());
 }

@@ -176,6 +176,9 @@ private:
 
 llvm::Error attn::checkNesting(llvm::MemoryBufferRef source) {
   StringRef text = source.getBuffer(), name = source.getBufferIdentifier();
+  // Behind the magic are a byte of the version and the producer, terminated.
+  if (text.starts_with(kBytecode) && text.drop_front(kBytecode.size() + 1).split('\0').first == kReaderProducer)
+    return llvm::Error::success();
   if (text.starts_with(kBytecode))
     return llvm::createStringError(name + ": expected MLIR as text, found bytecode; write it as text with mlir-opt");
   std::optional<size_t> place = NestingScanner(text).findTooDeep();

@@ -19,14 +19,15 @@ static void require(bool condition) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  llvm::Expected<std::string> text =
-      attn::onnxToMLIR(llvm::StringRef(reinterpret_cast<const char *>(data), size), "fuzz.onnx");
-  if (!text) {
-    std::string error = llvm::toString(text.takeError());
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> ir = attn::onnxToMLIR(
+      llvm::StringRef(reinterpret_cast<const char *>(data), size), "fuzz.onnx", std::nullopt, /*isText=*/true);
+  if (!ir) {
+    std::string error = llvm::toString(ir.takeError());
     require(llvm::StringRef(error).starts_with("fuzz.onnx: ") && llvm::all_of(error, llvm::isPrint));
     return 0;
   }
-  require(llvm::StringRef(*text).contains("func.func @"));
-  require(llvm::all_of(*text, [](char c) { return c == '\n' || llvm::isPrint(c); }));
+  llvm::StringRef text = (*ir)->getBuffer();
+  require(text.contains("func.func @"));
+  require(llvm::all_of(text, [](char c) { return c == '\n' || llvm::isPrint(c); }));
   return 0;
 }

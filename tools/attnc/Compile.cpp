@@ -87,8 +87,12 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, Str
   return bytes;
 }
 
-int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents, StringRef source) {
+int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents, StringRef source,
+                       std::pair<StringRef, function_ref<void(raw_ostream &)>> large) {
   OutputFiles files(source);
+  if (!large.first.empty())
+    if (Error error = files.add(large.first, large.second))
+      return reportError(std::move(error));
   for (const auto &[path, text] : contents)
     if (!path.empty())
       if (Error error = files.add(path, [&text = text](raw_ostream &os) { os << text; }))
@@ -128,7 +132,7 @@ int driver::compile(const CompileCommand &command) {
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
   return writeFiles(
       {{command.output.empty() ? "-" : command.output, *bytes}, {command.header, header}, {command.manifest, manifest}},
-      command.source.file);
+      command.source.file, {command.weights, [&](raw_ostream &os) { (*compiler)->writeWeights(os); }});
 }
 
 Expected<std::string> driver::compileObject(const Source &source, const CompileOptions &options) {

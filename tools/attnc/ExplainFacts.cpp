@@ -282,7 +282,7 @@ static std::optional<std::string> describeProblem(StringRef line) {
 }
 
 Expected<json::Object> driver::collectFacts(const ExplainCommand &command) {
-  Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
+  Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open(/*isText=*/true);
   json::Object input{{"kind", getKind(command.source)},
                      {"name", json::fixUTF8(command.source.problem ? *command.source.problem : command.source.file)}};
   if (command.source.problem)

@@ -106,6 +106,11 @@ cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_de
 cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"), cl::value_desc("FILE.json"),
                               inCompile, inCategory);
 
+cl::opt<std::string> weightsFile("weights",
+                                 cl::desc("write large constants into a file that the program maps by the function "
+                                          "NAME_map_weights of the header, instead of into the object"),
+                                 cl::value_desc("FILE"), inCompile, inCategory);
+
 cl::opt<std::string> cName("name",
                            cl::desc("the C name of the kernel, where there is one (default: of its function); with "
                                     "--problems, of the library (default: of the file)"),
@@ -195,7 +200,7 @@ Error checkFlags() {
     return error;
   for (const cl::opt<std::string> *option :
        {&target, &schedule, &tuned, &dumpPhases, &output, &stopAfter, &header, &manifest, &cName, &ptxas, &cudaDriver,
-        &kernelName, &problemFile, &runner, &objectCache})
+        &kernelName, &problemFile, &runner, &objectCache, &weightsFile})
     if (option->getNumOccurrences() > 0 && option->empty())
       return createStringError("expected a value of " + Twine(option->ArgStr.size() > 1 ? "--" : "-") + option->ArgStr +
                                ", found none; write one, or leave it out");
@@ -231,6 +236,11 @@ Error checkFlags() {
   if (facts && facts->gpu && workspace.getNumOccurrences())
     return createStringError("expected a processor as target of --workspace, found '" + target +
                              "', whose kernels always take a workspace of their caller; leave it out");
+  bool hasSeveral = !problemFile.empty() || StringRef(target).contains(',');
+  if (!weightsFile.empty() && (hasSeveral || (facts && facts->gpu)))
+    return createStringError("expected one file and one processor with --weights, found " +
+                             (hasSeveral ? "several kernels or targets" : "the GPU '" + target + "'") +
+                             "; leave it out");
   if (facts && facts->gpu && timed)
     return createStringError("expected a processor as target of --time, found '" + target +
                              "'; write attnc bench, which copies arguments to the device once");

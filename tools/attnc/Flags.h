@@ -24,8 +24,8 @@ extern llvm::cl::SubCommand *const kCommands[5];
 /// The names of all phases, separated by blanks.
 extern const std::string kPhaseNames;
 
-extern llvm::cl::opt<std::string> inputFile, target, schedule, tuned, dumpPhases, output, stopAfter, header, manifest,
-    cName, ptxas, cudaDriver, kernelName, runner, problemFile, json, objectCache;
+extern llvm::cl::opt<std::string> inputFile, weightsFile, target, schedule, tuned, dumpPhases, output, stopAfter,
+    header, manifest, cName, ptxas, cudaDriver, kernelName, runner, problemFile, json, objectCache;
 extern llvm::cl::list<std::string> problems, entries, inputs, outputs, sizes, factFiles;
 extern llvm::cl::opt<Parallel> parallel;
 extern llvm::cl::opt<WorkspaceOwner> workspace;

@@ -146,7 +146,8 @@ int runCompile() {
                           "it out, or name the kernel of attnc run"));
   if (StringRef(target).contains(','))
     return runBundle(*source);
-  CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest, kernelName};
+  CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest, weightsFile, kernelName};
+  command.options.mapsWeights = !weightsFile.empty();
   if (!stopAfter.empty()) {
     command.stopAfter = parsePhase(stopAfter);
     if (!command.stopAfter) {
@@ -160,6 +161,9 @@ int runCompile() {
                                            " or a later phase with --header and --manifest, as the kernels are known "
                                            "from there on, found '" +
                                            stopAfter + "'; leave them out, or write a call of attnc for each"));
+    if (*command.stopAfter < Phase::Llvm && !weightsFile.empty())
+      return reportError(createStringError("expected --stop-after=" + getPhaseName(Phase::Llvm) +
+                                           " with --weights, found '" + stopAfter + "'; leave one of them out"));
     command.emit = EmitKind::Mlir;
   }
   return compile(command);

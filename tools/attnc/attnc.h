@@ -23,7 +23,8 @@ struct CompileCommand {
   EmitKind emit = EmitKind::Object;
   std::optional<Phase> stopAfter;
   std::string output, header, manifest;
-  std::string kernel; ///< for GPU code only: which one of several
+  std::string weights; ///< the file of large constants; empty: they are in the object
+  std::string kernel;  ///< for GPU code only: which one of several
 };
 
 /// Several targets, or the library of a problem file, as one object.
@@ -109,9 +110,10 @@ int diff(const DiffCommand &command);
 
 /// A macro name from a file name, distinct from any kernel name: include/my-kernel.h → ATTN_MY_KERNEL_H.
 std::string getGuard(llvm::StringRef path);
-/// Writes all texts to their paths, or none. Empty paths are skipped, and that of the source is refused. Returns the
-/// exit code.
-int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents, llvm::StringRef source = {});
+/// Writes all texts to their paths, or none, and with them what a function writes. Empty paths are skipped, and that of
+/// the source is refused. Returns the exit code.
+int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents, llvm::StringRef source = {},
+               std::pair<llvm::StringRef, llvm::function_ref<void(llvm::raw_ostream &)>> large = {});
 
 /// The lines of a file; errors name the file.
 llvm::Expected<std::vector<Problem>> readProblems(llvm::StringRef file);

@@ -24,8 +24,8 @@ namespace attn::driver {
 struct Source {
   std::string file;
   std::optional<std::string> problem;
-  /// MLIR text with the name that diagnostics use.
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open() const;
+  /// IR with the name that diagnostics use; of a model it is bytecode unless text is asked for.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open(bool isText = false) const;
 };
 
 /// Codes of the largest quantised values that are drawn: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn up to 448;

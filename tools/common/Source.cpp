@@ -12,7 +12,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
+Expected<std::unique_ptr<MemoryBuffer>> Source::open(bool isText) const {
   if (problem) {
     Expected<Problem> parsed = parseProblem(*problem);
     if (!parsed)
@@ -39,8 +39,5 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
     return createFileError(file, buffer.getError());
   if (!isModel)
     return std::move(*buffer);
-  Expected<std::string> text = onnxToMLIR((*buffer)->getBuffer(), file, sys::path::parent_path(file));
-  if (!text)
-    return text.takeError();
-  return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");
+  return onnxToMLIR((*buffer)->getBuffer(), file, sys::path::parent_path(file), isText);
 }

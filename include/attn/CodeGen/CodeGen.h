@@ -35,6 +35,7 @@ struct EmitOptions {
   /// Flash kernels are already vectorised; LLVM's own vectorisers, which are for materialised chains, would only cost
   /// time.
   bool vectorizeLoops = true;
+  bool isSplit = false;         ///< threads compile parts of a large module, as of a model: functions call functions
   bool isQuick = false;         ///< a few passes in place of LLVM's -O3 pipeline: for code that runs once
   std::string objectCache = {}; ///< a folder of what was made before; empty for none
 };

@@ -23,6 +23,9 @@ llvm::StringRef getCheckArgumentsBitcode(const llvm::Triple &triple);
 llvm::StringRef getProcessorBitcode(const llvm::Triple &triple);
 llvm::StringRef getLibraryBitcode(const llvm::Triple &triple);
 
+/// The same for `attn_map_weights` and `attn_describe_no_weights` of attn-c/attn_runtime.h.
+llvm::StringRef getMapWeightsBitcode(const llvm::Triple &triple);
+
 } // namespace attn
 
 #endif // ATTN_COMPILER_CHECKBITCODE_H

@@ -33,6 +33,7 @@ class TargetMachine;
 } // namespace llvm
 
 namespace attn {
+struct Weights;
 class TunedFile;
 
 /// Which remarks are printed.
@@ -46,7 +47,7 @@ struct KernelName {
 
 /// One remark: why a decision was taken, at its place in the source.
 struct RemarkRecord {
-  std::string file;
+  std::string file;              ///< or the name of a model's node, without a line
   unsigned line = 0, column = 0; ///< 0 where the source has no place for it
   llvm::StringRef kind;          ///< "passed", "missed" or "analysis"
   std::string code, text, function;
@@ -66,6 +67,8 @@ struct CompileOptions {
   /// For the reference pipeline: intermediates have the types of the ops, as in an unfused chain.
   bool unfused = false;
   bool failOnFallback = false;
+  /// Large constants of kernels of a processor stand in a file that the program maps (Compiler::writeWeights).
+  bool mapsWeights = false;
   /// Only a few LLVM passes, for host code that runs once: optimising takes longer than running it.
   bool isQuick = false;
   /// Generates code for a processor with AVX2 from what is lowered for the target: this processor lacks the target's
@@ -130,6 +133,7 @@ struct Kernel {
   std::optional<int64_t> heapBytes;
   /// For a processor: bytes of stack that a thread needs; known once a file of the kernel has been emitted.
   std::optional<int64_t> stackBytes;
+  uint64_t weightsBytes = 0;       ///< of the file of weights; 0 where they are in the object
   std::vector<GpuLaunch> launches; ///< for GPU targets, from phase nvvm on
   /// In a library: the problem line, and its words that a call names.
   std::string problem, features;
@@ -171,6 +175,9 @@ public:
   /// The file that all of it becomes, as bytes: translate, then compileModule.
   llvm::Expected<std::string> emit(FileKind kind, ModulePart part = ModulePart::Whole);
 
+  /// The file of weights that the object's kernels map, from phase llvm on, where the options ask for one.
+  void writeWeights(llvm::raw_ostream &os) const;
+
   mlir::ModuleOp getModule() { return *module; }
   const TargetInfo &getTarget() const { return target; }
   /// The target of objects: the target itself, or the lowest x86-64 level for the host code of a GPU.
@@ -201,6 +208,8 @@ private:
   /// After Vector: counts the heap buffers of each kernel.
   void countHeap();
   mlir::LogicalResult defineImages(llvm::Module &host);
+  /// After Llvm: takes large constants out of the module.
+  mlir::LogicalResult moveWeights();
 
   CompileOptions options;
   TargetInfo target, objectTarget;
@@ -212,6 +221,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::SmallPtrSet<mlir::Operation *, 4> materialized; ///< functions with a part of a chain that was not fused
   std::vector<Kernel> kernels;
+  std::unique_ptr<Weights> weights;
 };
 
 /// The C header of the kernels for one or more targets as they describe themselves: each argument and both entries;

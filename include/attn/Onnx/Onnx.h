@@ -13,6 +13,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <optional>
 #include <string>
@@ -45,9 +46,11 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(mlir::MLIRContext &
                                                              llvm::StringRef name,
                                                              std::optional<llvm::StringRef> folder = std::nullopt);
 
-/// The same as an IR file.
-llvm::Expected<std::string> onnxToMLIR(llvm::StringRef bytes, llvm::StringRef name,
-                                       std::optional<llvm::StringRef> folder = std::nullopt);
+/// The same as an IR file called `name` as IR: bytecode, which has weights as they are and ops with the names of their
+/// nodes as locations; or text, as a reader wants it.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> onnxToMLIR(llvm::StringRef bytes, llvm::StringRef name,
+                                                               std::optional<llvm::StringRef> folder = std::nullopt,
+                                                               bool isText = false);
 
 } // namespace attn
 

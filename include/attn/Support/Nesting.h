@@ -6,6 +6,7 @@
 #ifndef ATTN_SUPPORT_NESTING_H
 #define ATTN_SUPPORT_NESTING_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBufferRef.h"
 
@@ -15,9 +16,13 @@ namespace attn {
 /// 3,000 levels. People and front ends write some 30.
 constexpr unsigned kMaxNesting = 256;
 
+/// What bytecode of attn's own reader of models names as its producer. The reader nests nothing.
+inline constexpr llvm::StringLiteral kReaderProducer = "attn-reader";
+
 /// Refuses MLIR text that is nested deeper than kMaxNesting, before it is parsed. Levels are brackets of all kinds,
 /// operators of an affine expression, and aliases of attributes and types, which are as deep as their definition.
-/// Strings and comments do not count. Refuses bytecode, whose depth is not visible. The error has the location.
+/// Strings and comments do not count. Refuses bytecode of others, whose depth is not visible. The error has the
+/// location.
 llvm::Error checkNesting(llvm::MemoryBufferRef source);
 
 } // namespace attn
