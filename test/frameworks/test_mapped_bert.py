@@ -48,12 +48,12 @@ def includes() -> list[str]:
 def test_program(tmp_path: Path):
     """Numbers of PyTorch for two lengths, in two processes that map one file."""
     torch.manual_seed(0)
-    bert = Bert()
+    bert = Bert().eval()
     tokens = torch.randint(3, VOCABULARY, (2, 11))
     dims = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     torch.onnx.export(bert, (tokens, torch.ones_like(tokens)), tmp_path / "bert.onnx", dynamo=True, opset_version=18,
                       dynamic_shapes=(dims, dims), external_data=False, verbose=False)  # fmt: skip
-    to = [f"-o{tmp_path / 'bert.o'}", f"--header={tmp_path / 'bert.h'}", f"--weights={tmp_path / 'bert.weights'}"]
+    to = ["-o", tmp_path / "bert.o", f"--header={tmp_path / 'bert.h'}", f"--weights={tmp_path / 'bert.weights'}"]
     attnc(tmp_path / "bert.onnx", "--name=bert", "--parallel=none", *to)
     bytes_of_weights = sum(x.numel() * x.element_size() for x in bert.parameters())
     assert (tmp_path / "bert.o").stat().st_size < bytes_of_weights / 2 < (tmp_path / "bert.weights").stat().st_size
