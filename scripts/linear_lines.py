@@ -3,6 +3,7 @@
 
 scripts/linear_lines.py --count=1000
 scripts/linear_lines.py --count=200 --seed=7 --target=x86-64-v3
+scripts/linear_lines.py --count=100 --grad    the gradients too
 """
 
 from __future__ import annotations
@@ -32,9 +33,15 @@ AXES = {
 }
 
 
-def draw(rng: random.Random) -> str:
+# Of lines with gradients: slots and packed sequences have no kernel of them; a row of one number is ±1 when it is
+# normalised, with a gradient of rounding errors.
+OF_GRADIENTS = {"slots": ("",), "layout": ("", "layout=bshd"), "d": AXES["d"][1:]}
+
+
+def draw(rng: random.Random, *, grad: bool) -> str:
     """A line with a value of each axis."""
-    x = {name: rng.choice(values) for name, values in AXES.items()}
+    axes = AXES | (OF_GRADIENTS if grad else {})
+    x = {name: rng.choice(values) for name, values in axes.items()}
     sizes = f"b{x['b']} hq{x['hkv'] * x['group']} hkv{x['hkv']} sq{x['sq']} d{x['d']} dv{x['dv']}"
     words = [x[name] for name in ("type", "decay", "erase", "normalize", "scale", "slots", "layout")]
     return " ".join(["linear", sizes, *filter(None, words)])
@@ -46,12 +53,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", default="host")
+    parser.add_argument("--grad", action="store_true")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     failed = 0
     for i in range(options.count):
-        line = draw(rng)
+        line = draw(rng, grad=options.grad)
         command = [ATTNC, "run", f"--problem={line}", "--check", f"--seed={i}", f"--target={options.target}"]
+        command += ["--grad"] if options.grad else []
         run = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
         if run.returncode != 0:
             failed += 1

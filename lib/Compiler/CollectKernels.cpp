@@ -10,6 +10,7 @@
 #include "SplitModule.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/IR/GradientAttrs.h"
+#include "attn/IR/LinearGradients.h"
 #include "attn/IR/Words.h"
 #include "attn/Onnx/Onnx.h"
 #include "attn/Support/CNames.h"
@@ -60,7 +61,7 @@ void Compiler::noteKernels() {
 static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
   bool hasFlash = function
                       ->walk([](Operation *op) {
-                        return isa<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp, LinearOp>(op)
+                        return isa<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp, LinearOp, LinearBackwardOp>(op)
                                    ? WalkResult::interrupt()
                                    : WalkResult::advance();
                       })

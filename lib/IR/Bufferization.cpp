@@ -10,7 +10,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "ExternalModels.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/LinearGradients.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 
@@ -110,7 +110,7 @@ void attn::registerBufferizationModels(DialectRegistry &registry) {
     attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
                  OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp, ProductOp, MapScoresOp, RowMaxOp,
                  RescaleOp, WeightsOp, SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, GatherPagesOp,
-                 KvAppendOp, MultiHeadOp, LinearOp>(ctx);
+                 KvAppendOp, MultiHeadOp, LinearOp, LinearBackwardOp>(ctx);
     PrefetchOp::attachInterface<PrefetchModel>(*ctx);
     AccumulateOp::attachInterface<AccumulateModel>(*ctx);
   });

@@ -289,6 +289,9 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   }
   if (auto linear = dyn_cast<LinearOp>(op))
     return decomposeLinear(builder, linear, computeType ? computeType : getElementTypeOrSelf(linear.getState()));
+  if (auto linear = dyn_cast<LinearBackwardOp>(op))
+    return decomposeLinearBackward(builder, linear,
+                                   computeType ? computeType : getElementTypeOrSelf(linear.getState()));
   if (getPackedSequences(op))
     return failure();
   // Elements split into parts exist only in tiles, which kernels read; the reference has none.
@@ -357,6 +360,7 @@ ATTN_AGGREGATED_OP(RowMaxOp)
 ATTN_AGGREGATED_OP(RescaleOp)
 ATTN_AGGREGATED_OP(WeightsOp)
 ATTN_AGGREGATED_OP(LinearOp)
+ATTN_AGGREGATED_OP(LinearBackwardOp)
 ATTN_AGGREGATED_OP(SdpaBackwardOp)
 ATTN_AGGREGATED_OP(RowDeltaOp)
 ATTN_AGGREGATED_OP(BackwardStepOp)

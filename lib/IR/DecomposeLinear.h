@@ -8,11 +8,14 @@
 #define ATTN_LIB_IR_DECOMPOSELINEAR_H
 
 #include "Formula.h"
+#include "attn/IR/LinearGradients.h"
 
 namespace attn {
 
 /// The recurrence as loops of linalg on tensors, computed in `type`: output and state.
 Values decomposeLinear(mlir::OpBuilder &builder, LinearOp op, mlir::Type type);
+/// The gradients from the last token to the first; the states in front of all tokens are in memory.
+Values decomposeLinearBackward(mlir::OpBuilder &builder, LinearBackwardOp op, mlir::Type type);
 
 } // namespace attn
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Attn.h"
+#include "attn/IR/LinearGradients.h"
 #include "attn/IR/Structure.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,7 +34,7 @@ static bool isPackedOperand(Operation *op, const OperandSpec &spec) {
 }
 
 /// The operand that has the heads of the domain.
-static unsigned getHeadsOperand(Operation *op) { return isa<LinearOp>(op) ? 2 : 0; }
+static unsigned getHeadsOperand(Operation *op) { return isa<LinearOp, LinearBackwardOp>(op) ? 2 : 0; }
 
 /// The map of an operand in the default layout: batch dimensions, then the dimensions of its row of the table.
 static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpec &spec, unsigned numBatch) {

@@ -1,10 +1,11 @@
-//===- LinearVerifiers.cpp - L1 to L8: linear attention -------------------===//
+//===- LinearVerifiers.cpp - L1 to L9: linear attention -------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
+#include "attn/IR/LinearGradients.h"
 #include <cmath>
 
 using namespace mlir;
@@ -12,22 +13,27 @@ using namespace attn;
 
 static ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
 
-bool LinearOp::hasChannelDecay() {
-  if (!getDecay())
+template <typename OpTy> static bool hasChannels(OpTy op) {
+  if (!op.getDecay())
     return false;
-  ArrayAttr explicitMaps = getExplicitMaps(*this);
+  ArrayAttr explicitMaps = getExplicitMaps(op);
   if (!explicitMaps || explicitMaps.size() <= 3)
-    return getShaped(getDecay()).getRank() == getShaped(getValue()).getRank();
+    return getShaped(op.getDecay()).getRank() == getShaped(op.getValue()).getRank();
   AffineMap map = cast<AffineMapAttr>(explicitMaps[3]).getAffineMap();
   return map.getNumDims() >= 2 && map.isFunctionOfDim(map.getNumDims() - 2);
 }
+bool LinearOp::hasChannelDecay() { return hasChannels(*this); }
+bool LinearBackwardOp::hasChannelDecay() { return hasChannels(*this); }
 
-double LinearOp::getScaleNumber() {
-  return getScale() ? getScale()->convertToDouble() : 1 / std::sqrt(double(getStaticSize(*this, DimKind::HeadSize)));
+template <typename OpTy> static double getNumber(OpTy op) {
+  std::optional<APFloat> scale = op.getScale();
+  return scale ? scale->convertToDouble() : 1 / std::sqrt(double(getStaticSize(op, DimKind::HeadSize)));
 }
+double LinearOp::getScaleNumber() { return getNumber(*this); }
+double LinearBackwardOp::getScaleNumber() { return getNumber(*this); }
 
 /// L1: heads of query and key, in the default layout, before C3 speaks of query heads.
-static LogicalResult verifyHeads(LinearOp op) {
+template <typename OpTy> static LogicalResult verifyHeads(OpTy op) {
   ShapedType query = getShaped(op.getQuery()), key = getShaped(op.getKey()), value = getShaped(op.getValue());
   if (query.getRank() != key.getRank() || query.getElementType() != key.getElementType())
     return op.emitOpError("L1: expected query and key of one rank and element type, found ") << query << " and " << key;
@@ -45,14 +51,14 @@ static LogicalResult verifyHeads(LinearOp op) {
 }
 
 /// L2: element types.
-static LogicalResult verifyTypes(LinearOp op) {
+template <typename OpTy> static LogicalResult verifyTypes(OpTy op) {
   Type type = getElementTypeOrSelf(op.getQuery().getType()), wide = getAccumulationType(type);
   if (!isa<Float32Type, Float64Type, BFloat16Type, Float16Type>(type))
     return op.emitOpError("L2: expected query of f32, f64, bf16 or f16, found ") << type;
   for (auto [name, operand] : {std::pair("value", op.getValue()),
                                {"erase", op.getErase()},
                                {"write", op.getWrite()},
-                               {"output", op.getOutput()}})
+                               {isa<LinearOp>(op) ? "output" : "dout", op.getOutput()}})
     if (operand && getElementTypeOrSelf(operand.getType()) != type)
       return op.emitOpError("L2: expected ")
              << name << " to have element type " << type << ", that of query, found " << getElementTypeOrSelf(operand);
@@ -83,12 +89,57 @@ static LogicalResult verifyList(LinearOp op, Value list, StringRef number, Strin
   return success();
 }
 
+/// L7.
+template <typename OpTy> static LogicalResult verifyNumbers(OpTy op) {
+  for (auto [kind, name] : {std::pair(DimKind::HeadSize, "key"), {DimKind::ValueSize, "value"}})
+    if (int64_t size = getStaticSize(op, kind); ShapedType::isDynamic(size) || size < 1)
+      return op.emitOpError("L7: expected a static head size of ")
+             << name << " of at least 1, found " << (ShapedType::isDynamic(size) ? "?" : std::to_string(size));
+  if (op.getNormalize() && !(op.getNormalize()->convertToDouble() > 0 && op.getNormalize()->isFinite()))
+    return op.emitOpError("L7: expected normalize above 0, found ")
+           << op.getNormalizeAttr() << "; write normalize = 1.0e-6 : f64";
+  if (op.getScale() && !op.getScale()->isFinite())
+    return op.emitOpError("L7: expected a finite scale, found ") << op.getScaleAttr();
+  return success();
+}
+
+/// L1 to L3 of the operands that both ops have.
+template <typename OpTy> static LogicalResult verifyInputs(OpTy op) {
+  if (op.getBeta() && op.getErase())
+    return op.emitOpError(
+        "L3: expected beta or erase, found both; write erase(%a) of -beta key, and beta value as value");
+  if (!op.getErase() && (op.getWrite() || op.getBefore()))
+    return op.emitOpError("L3: expected erase beside ") << (op.getWrite() ? "write" : "before") << ", found none";
+  return success(succeeded(verifyHeads(op)) && succeeded(verifyStructure(op)) && succeeded(verifyTypes(op)));
+}
+
+/// L9.
+LogicalResult LinearBackwardOp::verify() {
+  std::tuple<Value, Value, StringRef> pairs[] = {
+      {getQuery(), getDquery(), "query"}, {getKey(), getDkey(), "key"},       {getValue(), getDvalue(), "value"},
+      {getDecay(), getDdecay(), "decay"}, {getBeta(), getDbeta(), "beta"},    {getErase(), getDerase(), "erase"},
+      {getWrite(), getDwrite(), "write"}, {getState(), getDstate(), "state"},
+  };
+  for (auto [input, gradient, name] : pairs)
+    if (bool(input) != bool(gradient))
+      return emitOpError("L9: expected ")
+             << (input ? "d" : "") << name << " beside " << (input ? "" : "d") << name << ", found none";
+  if (failed(verifyInputs(*this)))
+    return failure();
+  for (auto [input, gradient, name] : pairs) {
+    if (!input)
+      continue;
+    Type own = getElementTypeOrSelf(input), wide = getElementTypeOrSelf(getState()),
+         found = getElementTypeOrSelf(gradient);
+    if (found != own && found != wide)
+      return emitOpError("L9: expected d") << name << " to have element type " << own << ", that of " << name << ", or "
+                                           << wide << ", that of the accumulation, found " << found;
+  }
+  return verifyNumbers(*this);
+}
+
 LogicalResult LinearOp::verify() {
-  if (getBeta() && getErase())
-    return emitOpError("L3: expected beta or erase, found both; write erase(%a) of -beta key, and beta value as value");
-  if (!getErase() && (getWrite() || getBefore()))
-    return emitOpError("L3: expected erase beside ") << (getWrite() ? "write" : "before") << ", found none";
-  if (failed(verifyHeads(*this)) || failed(verifyStructure(*this)) || failed(verifyTypes(*this)))
+  if (failed(verifyInputs(*this)))
     return failure();
   if ((getCuSeqlens() || getSlots()) && getNumBatchDims(*this) != 2)
     return emitOpError("L5: expected one batch dimension and heads beside ")
@@ -96,16 +147,7 @@ LogicalResult LinearOp::verify() {
   if (failed(verifyList(*this, getCuSeqlens(), "L5", "cu_seqlens", 1)) ||
       failed(verifyList(*this, getSlots(), "L6", "slots", 0)))
     return failure();
-  for (auto [kind, name] : {std::pair(DimKind::HeadSize, "key"), {DimKind::ValueSize, "value"}})
-    if (int64_t size = getStaticSize(*this, kind); ShapedType::isDynamic(size) || size < 1)
-      return emitOpError("L7: expected a static head size of ")
-             << name << " of at least 1, found " << (ShapedType::isDynamic(size) ? "?" : std::to_string(size));
-  if (getNormalize() && !(getNormalize()->convertToDouble() > 0 && getNormalize()->isFinite()))
-    return emitOpError("L7: expected normalize above 0, found ")
-           << getNormalizeAttr() << "; write normalize = 1.0e-6 : f64";
-  if (getScale() && !getScale()->isFinite())
-    return emitOpError("L7: expected a finite scale, found ") << getScaleAttr();
-  return success();
+  return verifyNumbers(*this);
 }
 
 LogicalResult SolveOp::verify() {

@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Attn.h"
+#include "attn/IR/LinearGradients.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -17,6 +17,8 @@ using namespace attn;
 
 #define GET_OP_CLASSES
 #include "attn/IR/AttnOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "attn/IR/AttnLinearGradOps.cpp.inc"
 
 static CacheDims getDims(PageLayout layout) { return layout == PageLayout::NHD ? CacheDims{1, 2} : CacheDims{2, 1}; }
 
@@ -114,6 +116,14 @@ template <typename OpTy> static MutableOperandRange getGradients(OpTy op, unsign
   return MutableOperandRange(op, getOperandSpecs(op).size() - numMapped, numMapped + numOthers);
 }
 
+/// Those of query, key, value and state, and of what else there is.
+static unsigned countGradients(LinearBackwardOp op) {
+  unsigned count = 4;
+  for (Value gradient : {op.getDdecay(), op.getDbeta(), op.getDerase(), op.getDwrite()})
+    count += gradient ? 1 : 0;
+  return count;
+}
+
 /// Buffers that the regions of `op` capture are read, or added to: C10 and C25 allow no other effect there.
 static void addCapturedReads(Operation *op,
                              SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
@@ -182,6 +192,7 @@ ATTN_STRUCTURED_OP(WeightsOp, 2)
 ATTN_STRUCTURED_OP(RowDeltaOp, 1)
 ATTN_STRUCTURED_OP(ScoreGradientsOp, (getWeights() ? 1 : 0) + (getGradients() ? 1 : 0))
 ATTN_STRUCTURED_OP(LinearOp, 2)
+ATTN_STRUCTURED_OP(LinearBackwardOp, countGradients(*this))
 ATTN_DESTINATION_OP(SdpaBackwardOp, getGradients(*this, (getDsink() ? 1 : 0) + getDcaptures().size()))
 ATTN_DESTINATION_OP(BackwardStepOp, getGradients(*this, getDcaptures().size()))
 #undef ATTN_STRUCTURED_OP

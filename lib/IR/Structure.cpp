@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Structure.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/LinearGradients.h"
 #include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,7 +24,7 @@ using enum OperandRole;
 bool isStructuredOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
              OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,
-             SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, LinearOp>(op);
+             SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, LinearOp, LinearBackwardOp>(op);
 }
 
 bool isChainOp(Operation *op) {
@@ -46,6 +46,8 @@ bool readsInits(Operation *op) {
 bool readsInit(OpOperand &init) {
   if (auto linear = dyn_cast<LinearOp>(init.getOwner()))
     return &init == &linear.getStateMutable();
+  if (auto linear = dyn_cast<LinearBackwardOp>(init.getOwner()))
+    return &init == &linear.getDstateMutable();
   auto backward = dyn_cast<SdpaBackwardOp>(init.getOwner());
   if (!backward)
     return readsInits(init.getOwner());
@@ -93,7 +95,7 @@ ArrayRef<DimKind> getDomainDims(Operation *op) {
       .Case<ApplyOp>([](auto) { return ArrayRef(kQueryKeyValue); })
       .Case<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
       .Case<PackOp, CopyOp>([](auto) { return ArrayRef(kQueryHead); })
-      .Case<LinearOp>([](auto) { return ArrayRef(kQueryHeadSizeValue); })
+      .Case<LinearOp, LinearBackwardOp>([](auto) { return ArrayRef(kQueryHeadSizeValue); })
       .Default([](Operation *) { return ArrayRef(kQueryValue); });
 }
 
@@ -139,8 +141,8 @@ template <typename OpTy> static void addGradients(SmallVectorImpl<OperandSpec> &
     specs.push_back({"dbias", {Query, Key}, Broadcast});
 }
 
-/// Tokens are the rows; the state has neither.
-static void addLinearOperands(SmallVectorImpl<OperandSpec> &specs, LinearOp op) {
+/// The operands of linear attention that have gradients: tokens are the rows.
+template <typename OpTy> static void addLinearInputs(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
   specs.push_back({"query", {Query, HeadSize}, SharedHead});
   specs.push_back({"key", {Query, HeadSize}, SharedHead});
   specs.push_back({"value", {Query, ValueSize}});
@@ -154,8 +156,33 @@ static void addLinearOperands(SmallVectorImpl<OperandSpec> &specs, LinearOp op) 
     specs.push_back({"erase", {Query, HeadSize}});
   if (op.getWrite())
     specs.push_back({"write", {Query, HeadSize}});
+}
+
+static void addLinearOperands(SmallVectorImpl<OperandSpec> &specs, LinearOp op) {
+  addLinearInputs(specs, op);
   specs.push_back({"output", {Query, ValueSize}});
   specs.push_back({"state", {HeadSize, ValueSize}, op.getSlots() ? Pool : Plain});
+}
+
+/// Gradients have the dimensions of their inputs, those of query and key the heads of value.
+static void addLinearGradients(SmallVectorImpl<OperandSpec> &specs, LinearBackwardOp op) {
+  addLinearInputs(specs, op);
+  specs.push_back({"dout", {Query, ValueSize}});
+  specs.push_back({"state", {HeadSize, ValueSize}});
+  specs.push_back({"dquery", {Query, HeadSize}});
+  specs.push_back({"dkey", {Query, HeadSize}});
+  specs.push_back({"dvalue", {Query, ValueSize}});
+  if (op.getDdecay())
+    specs.push_back({"ddecay", {Query}});
+  if (op.getDdecay() && op.hasChannelDecay())
+    specs.back().dims.push_back(HeadSize);
+  if (op.getDbeta())
+    specs.push_back({"dbeta", {Query}});
+  if (op.getDerase())
+    specs.push_back({"derase", {Query, HeadSize}});
+  if (op.getDwrite())
+    specs.push_back({"dwrite", {Query, HeadSize}});
+  specs.push_back({"dstate", {HeadSize, ValueSize}});
 }
 
 SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
@@ -183,6 +210,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
         specs = {{"weights", {Query, Key}}, {"value", {Key, ValueSize}, SharedHead}, {"output", {Query, ValueSize}}};
       })
       .Case<LinearOp>([&](LinearOp linear) { addLinearOperands(specs, linear); })
+      .Case<LinearBackwardOp>([&](LinearBackwardOp linear) { addLinearGradients(specs, linear); })
       .Case<SdpaOp>([&](SdpaOp sdpa) {
         addAttentionInputs(specs, sdpa);
         specs.push_back({"output", {Query, ValueSize}});
@@ -295,7 +323,7 @@ SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
     bool reduces = (kind == Key && isa<SdpaOp, OnlineStepOp, SoftmaxOp, ApplyOp, RowMaxOp, WeightsOp>(op)) ||
                    (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp, ProductOp>(op)) ||
                    (kind == DimKind::ValueSize && isa<RowDeltaOp>(op)) || isa<SdpaBackwardOp, BackwardStepOp>(op) ||
-                   (kind != DimKind::ValueSize && isa<LinearOp>(op));
+                   (kind != DimKind::ValueSize && isa<LinearOp>(op)) || isa<LinearBackwardOp>(op);
     if (auto product = dyn_cast<ProductOp>(op); product && kind == Key)
       reduces = product.getContraction() == Contraction::Values;
     types.push_back(reduces ? utils::IteratorType::reduction : utils::IteratorType::parallel);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "LinearProblem.h"
 #include "ProblemIR.h"
+#include "attn/IR/GradientAttrs.h"
 #include "mlir/AsmParser/AsmParser.h"
 
 using namespace mlir;
@@ -63,6 +64,8 @@ public:
     function.setAllArgAttrs(names);
     const DictionaryAttr resultNames[] = {getName("out"), getName("state")};
     function.setAllResultAttrs(ArrayRef(resultNames));
+    if (!problem.grad.empty())
+      function->setAttr(kGradAttr, getStrArrayAttr(llvm::to_vector_of<StringRef>(problem.grad)));
     return module;
   }
 

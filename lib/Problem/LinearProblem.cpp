@@ -65,7 +65,20 @@ llvm::ArrayRef<LinearToken> attn::getLinearTokens() {
 }
 
 bool attn::isSharedToken(StringRef name) {
-  return llvm::is_contained({"b", "hq", "hkv", "sq", "d", "dv", "f32", "f64", "bf16", "f16", "layout"}, name);
+  return llvm::is_contained({"b", "hq", "hkv", "sq", "d", "dv", "f32", "f64", "bf16", "f16", "layout", "grad"}, name);
+}
+
+std::vector<std::string> attn::getLinearInputs(const Problem &problem) {
+  const Problem::Linear &linear = *problem.linear;
+  std::vector<std::string> names = {"q", "k", "v"};
+  for (auto [name, isThere] : {std::pair("decay", linear.decay != Problem::Linear::Decay::None),
+                               {"beta", linear.beta},
+                               {"erase", linear.erase},
+                               {"write", linear.write},
+                               {"state", true}})
+    if (isThere)
+      names.push_back(name);
+  return names;
 }
 
 std::string attn::checkLinear(const Problem &problem) {
@@ -83,6 +96,12 @@ std::string attn::checkLinear(const Problem &problem) {
     return "expected beta or erase, found both; leave one out";
   if (!linear.erase && (linear.write || linear.before))
     return std::string("expected erase beside ") + (linear.write ? "write" : "before") + ", found none; write erase";
+  for (StringRef name : problem.grad)
+    if (std::vector<std::string> known = getLinearInputs(problem); !llvm::is_contained(known, name))
+      return llvm::formatv("expected grad of {0}, what the line has, found {1}", llvm::join(known, ", "), name);
+  if (!problem.grad.empty() && (linear.slots || problem.layout == Problem::Layout::Varlen))
+    return std::string("expected no ") + (linear.slots ? "slots" : "layout=varlen") +
+           " beside grad, which have no kernel of gradients; leave one out";
   if (problem.layout == Problem::Layout::BSD)
     return "expected layout=bhsd, layout=bshd or layout=varlen, found layout=bsd";
   return "";
@@ -111,5 +130,7 @@ std::string attn::printLinearLine(const Problem &problem) {
     line += " slots=" + printSize(*linear.slots);
   if (problem.layout != Problem::Layout::BHSD)
     line += problem.layout == Problem::Layout::BSHD ? " layout=bshd" : " layout=varlen";
+  if (!problem.grad.empty())
+    line += " grad=" + llvm::join(problem.grad, ",");
   return line;
 }

@@ -17,6 +17,7 @@
 #include "../common/DeviceArguments.h"
 #include "Flags.h"
 #include "attn-c/attn_cuda.h"
+#include "attn/Problem/ProblemText.h"
 #include "attn/Support/CNames.h"
 #include "attn/Support/Version.h"
 #include "attn/Transforms/Transforms.h"
@@ -61,10 +62,9 @@ Expected<std::string> getProblem(const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
     return problem.takeError();
-  if (problem->linear)
-    return createStringError("expected a line of softmax attention with --grad, found '" + printProblemLine(*problem) +
-                             "'; linear attention has no gradients yet, leave it out");
-  if (problem->grad.empty())
+  if (problem->grad.empty() && problem->linear)
+    problem->grad = getLinearInputs(*problem);
+  else if (problem->grad.empty())
     problem->grad = problem->isQuantised() ? std::vector<std::string>{"q"} : std::vector<std::string>{"q", "k", "v"};
   return printProblem(*problem);
 }

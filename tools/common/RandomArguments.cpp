@@ -125,8 +125,9 @@ private:
   /// True for the operands of linear attention, whose state would grow without bounds from others.
   bool fillLinear(const KernelArgument &argument, NpyArray &array) {
     StringRef name = argument.name;
-    bool hasState =
-        any_of(kernel.arguments, [](const KernelArgument &each) { return each.name == "state" && each.isUpdated; });
+    bool hasState = any_of(kernel.arguments, [](const KernelArgument &each) {
+      return (each.name == "state" && each.isUpdated) || each.name == "dstate";
+    });
     if (!hasState || !is_contained({"k", "erase", "write", "decay", "beta", "slots"}, name))
       return false;
     if (name == "slots") {

@@ -25,6 +25,9 @@ llvm::StringRef printKvElement(const Problem &problem);
 /// there.
 llvm::SmallVector<std::string> getFeatureWords(const Problem &problem);
 
+/// The arguments of a line of linear attention that have gradients.
+std::vector<std::string> getLinearInputs(const Problem &problem);
+
 } // namespace attn
 
 #endif // ATTN_PROBLEM_PROBLEMTEXT_H

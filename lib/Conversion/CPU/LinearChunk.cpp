@@ -22,8 +22,7 @@ static Value add(OpBuilder &b, Location loc, Value x, Value y) { return arith::A
 /// token itself writes. Products of decays would pass through denormal numbers, which cost ten times the time.
 static constexpr int kLeastExponent = -80;
 
-/// x, or 0 where |x| is below 2^kLeastExponent. A NaN stays.
-static Value flush(OpBuilder &b, Location loc, Value x) {
+Value attn::cpu::flush(OpBuilder &b, Location loc, Value x) {
   Value least = createFloatConstant(b, loc, x.getType(), std::ldexp(1.0, kLeastExponent));
   Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), least);
   return arith::SelectOp::create(b, loc, isSmall, createFloatConstant(b, loc, x.getType(), 0), x);
@@ -75,6 +74,11 @@ Tile LinearChunk::getRows(StringRef name, const Place &place) {
 }
 
 Tile LinearChunk::getPanel(const Place &place, Value column, OpFoldResult columns, StringRef name) {
+  return getPart(ops, op, shape, place, column, columns, name);
+}
+
+Tile attn::cpu::getPart(TileOps &ops, Operation *op, const LinearShape &shape, const LinearChunk::Place &place,
+                        Value column, OpFoldResult columns, StringRef name) {
   unsigned operand = 0, token = getNumBatchDims(op);
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
   while (specs[operand].name != name)
@@ -88,7 +92,8 @@ Tile LinearChunk::getPanel(const Place &place, Value column, OpFoldResult column
     offsets[token + 2] = column;
   Value part =
       createSlice(ops.b, ops.loc, op->getOperand(operand), getOperandSlice(ops.b, ops.loc, map, offsets, sizes));
-  bool isState = name == "state", hasValues = isState || name == "value" || name == "output";
+  bool isState = name.ends_with("state");
+  bool hasValues = isState || name.ends_with("value") || name == "output";
   return {part, restrictDomain(map, {isState ? token + 1 : token, hasValues ? token + 2 : token + 1})};
 }
 

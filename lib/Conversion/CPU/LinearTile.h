@@ -114,6 +114,8 @@ public:
     mlir::OpFoldResult tokens;                     ///< that exist
   };
   void loadKeys(const Place &place);
+  /// The rows of a chunk, 0 behind the tokens that exist.
+  void load(const Tile &rows, llvm::StringRef name, const Place &place, double factor);
   /// The factors of a head of value.
   void computeFactors(const Place &place);
 
@@ -132,8 +134,10 @@ public:
   Tile reads;           ///< P
   Tile decays, factors; ///< D, of a token on the tokens before it, one row lower; e^G, one column on, or the last one
 
+  Tile rows, columns; ///< keys then queries; keys then writes
+  Tile erased, gates; ///< a, where it is an operand or decays have channels; e^g
+
 private:
-  void load(const Tile &rows, llvm::StringRef name, const Place &place, double factor);
   void normalize(const Tile &rows, double factor);
   void multiplyRows(const Tile &leftRows, const Tile &rightRows, const Tile &output);
   void loadErased(const Place &place);
@@ -143,9 +147,17 @@ private:
   void computeToken(mlir::Value token);
   void sumRow(const Tile &row, mlir::Value token, mlir::OpFoldResult count, int64_t set, const Tile &output);
 
-  Tile rows, columns, products; ///< keys then queries; keys then writes; their products
-  Tile erased, gates, sums;
+  Tile products, sums; ///< of rows and columns
 };
+
+/// The part of an operand of attn.linear or its gradients with the tokens of a chunk, or with columns of a state.
+Tile getPart(TileOps &ops, mlir::Operation *op, const LinearShape &shape, const LinearChunk::Place &place,
+             mlir::Value column, mlir::OpFoldResult columns, llvm::StringRef name);
+/// x, or 0 where a decay counts as 0. A NaN stays.
+mlir::Value flush(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+/// Emits the code of a task of attn.linear_backward: one batch index and head of value. `forward` describes its inputs.
+void emitLinearGradients(TileOps &ops, mlir::Operation *op, LinearOp forward, const LinearShape &shape,
+                         LinearChunk::Place place, mlir::Value tokens);
 
 /// Replaces attn.solve by loops over vectors.
 mlir::LogicalResult lowerSolve(mlir::RewriterBase &rewriter, SolveOp op, const TargetInfo &target);

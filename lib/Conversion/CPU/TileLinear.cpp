@@ -11,6 +11,7 @@
 #include "LinearTile.h"
 #include "Matmul.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/LinearGradients.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -293,13 +294,45 @@ private:
   unsigned token; ///< its dimension in the domain
 };
 
+/// The parallel loop of gradients, over batch indices and heads of value: none adds to what another one writes.
+void emitBackward(RewriterBase &rewriter, LinearBackwardOp op, const TargetInfo &target) {
+  TileOps ops(rewriter, op.getLoc(), cast<FloatType>(getElementTypeOrSelf(op.getState().getType())));
+  unsigned token = getNumBatchDims(op);
+  SmallVector<OpFoldResult> sizes = getDomainSizes(rewriter, op), counts(sizes.begin(), sizes.begin() + token);
+  if (token == 0)
+    counts.push_back(rewriter.getIndexAttr(1));
+  auto forall = scf::ForallOp::create(rewriter, op.getLoc(), counts, ValueRange(), /*mapping=*/std::nullopt);
+  rewriter.setInsertionPoint(forall.getTerminator());
+  LinearChunk::Place place;
+  place.offsets.assign(sizes.size(), rewriter.getIndexAttr(0));
+  for (unsigned i = 0; i < token; ++i)
+    place.offsets[i] = forall.getInductionVars()[i];
+  // Describes the inputs as the forward pass has them, dout in the place of its output.
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned inputs = (maps.size() - 3) / 2;
+  auto forward = LinearOp::create(
+      rewriter, op.getLoc(), TypeRange(), op.getQuery(), op.getKey(), op.getValue(), op.getDecay(), op.getBeta(),
+      op.getErase(), op.getWrite(), op.getDout(), op.getState(), Value(), Value(), op.getBeforeAttr(),
+      op.getNormalizeAttr(), op.getScaleAttr(),
+      getExplicitMaps(op) ? rewriter.getAffineMapArrayAttr(ArrayRef(maps).take_front(inputs + 2)) : ArrayAttr());
+  std::optional<int64_t> tokens = getConstantIntValue(sizes[token]);
+  if (tokens) // the kernel in place is for the forward pass
+    tokens = std::max<int64_t>(*tokens, kHalvedRows);
+  LinearShape shape(forward, target, tokens);
+  emitLinearGradients(ops, op, forward, shape, place, ops.toValue(sizes[token]));
+  rewriter.eraseOp(forward);
+  rewriter.eraseOp(op);
+}
+
 struct TileLinearPass : public attn::impl::TileLinearPassBase<TileLinearPass> {
   using Base::Base;
 
   void runOnOperation() override {
     SmallVector<LinearOp> ops;
+    SmallVector<LinearBackwardOp> gradients;
     getOperation().walk([&](LinearOp op) { ops.push_back(op); });
-    if (ops.empty())
+    getOperation().walk([&](LinearBackwardOp op) { gradients.push_back(op); });
+    if (ops.empty() && gradients.empty())
       return;
     FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
     if (failed(info))
@@ -313,6 +346,14 @@ struct TileLinearPass : public attn::impl::TileLinearPassBase<TileLinearPass> {
       rewriter.setInsertionPoint(op);
       LinearTiling(rewriter, op, *info).emit();
       rewriter.eraseOp(op);
+    }
+    for (LinearBackwardOp op : gradients) {
+      if (!isa<MemRefType>(op.getState().getType())) {
+        op->emitOpError("expected memrefs; run bufferisation before attn-tile-linear");
+        return signalPassFailure();
+      }
+      rewriter.setInsertionPoint(op);
+      emitBackward(rewriter, op, *info);
     }
   }
 };

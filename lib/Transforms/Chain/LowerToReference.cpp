@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/IR/LinearGradients.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -146,8 +147,8 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
         IRRewriter rewriter(op);
         rewriter.replaceOp(op, decomposeClassifyTile(rewriter, op));
       });
-    WalkResult result = getOperation().walk([&](LinearOp op) {
-      if (!gpu)
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      if (!gpu || !isa<LinearOp, LinearBackwardOp>(op))
         return WalkResult::advance();
       return WalkResult(op->emitOpError("has no kernel on a GPU; compile it for a processor, as --target=host"));
     });
@@ -238,7 +239,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       return true;
     if (isa<SdpaOp>(op)) // without columns of V, a kernel computes only lse
       return getStaticSize(op, DimKind::ValueSize) != 0;
-    if (isa<LinearOp>(op))
+    if (isa<LinearOp, LinearBackwardOp>(op))
       return true;
     if (isa<SdpaBackwardOp>(op))
       return gpu || hasBackwardKernel(op); // attn-select-schedule reports ops without a GPU kernel

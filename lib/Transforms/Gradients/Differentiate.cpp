@@ -46,6 +46,8 @@ public:
       return failure();
     prepare();
     nameArguments();
+    if (LinearOp linear = findOnlyLinear(function); linear && !into)
+      return differentiateLinear(function, linear, names);
     if (!isOneAttention(names)) {
       if (into)
         return refuse() << "expected one attn.sdpa beside " << kIntoAttr << ", found a function of more";

@@ -51,6 +51,11 @@ mlir::InFlightDiagnostic refuseGradients(mlir::func::FuncOp function);
 /// its ops, each with a rule.
 mlir::LogicalResult differentiateBody(mlir::func::FuncOp function, mlir::ArrayAttr wanted);
 
+/// The attn.linear that a function is; null where it is more, or another one.
+LinearOp findOnlyLinear(mlir::func::FuncOp function);
+/// The forward and backward functions of it (LinearGradient.cpp).
+mlir::LogicalResult differentiateLinear(mlir::func::FuncOp function, LinearOp op, mlir::ArrayAttr wanted);
+
 /// The rules of linalg ops and reshapes (LinalgGradients.cpp).
 mlir::LogicalResult buildLinalgGradients(mlir::OpBuilder &builder, GradientFlow &flow,
                                          llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
