@@ -6,9 +6,11 @@ transformers is its own function of a prompt or of a step, ONNX Runtime com.micr
 normalised before. The share of the peak counts what the chunked form with chunks of 32 tokens needs, triangles
 once, and products of a key head once.
 
-    PYTHONPATH=python python benchmarks/linear_attention.py [gdn|kda|layer] [--check]
+    PYTHONPATH=python python benchmarks/linear_attention.py [gdn|kda|layer|backward] [--check]
 
 `layer` is a linear layer of Qwen3-Next of its own sizes, with its projections and convolution, by attn and as it is.
+`backward` is the gradients of all inputs of the gated delta rule by attn, which needs nothing of a forward call, beside
+torch.autograd through transformers' function of a prompt, whose graph is made before.
 
 Needs torch and transformers (scripts/setup.sh --frameworks) and onnxruntime 1.32 or later; whoever is not there has no
 column. With --check, a ratio or share below its goal ends the program with status 1, after the table.
@@ -36,6 +38,7 @@ ROUNDS = {1: 200, 4: 100, 256: 12, 2048: 3}
 # Goals at 256 tokens and more: share of the peak by head size, and the time of each rival by attn's; and of one token.
 SHARES = {128: 0.8, 64: 0.7}
 LAYER = 1.3
+BACKWARD = 3.0
 PROMPT, STEP = {"transformers": 8.0, "ONNX Runtime": 4.0}, {"ONNX Runtime": 1.3}
 
 Arrays = dict[str, Any]
@@ -196,6 +199,42 @@ def print_layer() -> bool:
     return is_met
 
 
+def print_backward() -> bool:
+    """A row a head size and number of tokens; whether all of them meet their goal."""
+    import torch
+    import transformers
+    from transformers.models.qwen3_next import modeling_qwen3_next
+
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    is_met = True
+    print("| D, tokens | attn | a token | torch.autograd / attn |\n| --- | --- | --- | --- |")
+    for size, tokens in ((size, tokens) for size in (128, 64) for tokens in (256, 1024)):
+        given, rng = draw("gdn", size, tokens), np.random.default_rng(1)
+        dout, dstate = (rng.standard_normal(given[x].shape, dtype=np.float32) for x in ("v", "state"))
+        leaves = {name: torch.tensor(x, requires_grad=True) for name, x in given.items()}
+        rows = {name: x if name == "state" else x.transpose(1, 2) for name, x in leaves.items()}
+        words = {"g": rows["decay"], "beta": rows["beta"], "initial_state": rows["state"], "output_final_state": True}
+        out, new = modeling_qwen3_next.torch_chunk_gated_delta_rule(
+            *(rows[x] for x in ("q", "k", "v")), **words, use_qk_l2norm_in_kernel=True
+        )
+        seeds = [torch.from_numpy(dout).transpose(1, 2), torch.from_numpy(dstate)]
+        names = {"dout": dout, "dstate": dstate, "grad": list(given), "normalize": True}
+        calls = {
+            "attn": lambda: attn.linear_attention_backward(**given, **names),  # noqa: B023
+            "torch": lambda: torch.autograd.grad((out, new), list(leaves.values()), seeds, retain_graph=True),  # noqa: B023
+        }
+        for (name, found), want in zip(calls["attn"]().items(), calls["torch"](), strict=True):
+            error = np.abs(found - want.numpy()).max() / np.abs(found).max()
+            if not error <= 1e-3:
+                raise SystemExit(f"error: expected the gradients of torch.autograd, found {name} off by {error:.1e}")
+        seconds = best(calls, ROUNDS[256])
+        mine, ratio = seconds["attn"], seconds["torch"] / seconds["attn"]
+        print(f"| {size}, {tokens} | {1e3 * mine:.2f} ms | {1e6 * mine / tokens:.1f} µs | {ratio:.2f} |", flush=True)
+        is_met &= ratio >= BACKWARD
+    return is_met
+
+
 def print_rule(rule: str) -> bool:
     """A row a head size and number of tokens; whether all of them meet their goals."""
     rivals = {}
@@ -228,11 +267,12 @@ def print_rule(rule: str) -> bool:
 def main() -> None:
     """Prints a table as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rule", choices=["gdn", "kda", "layer"], nargs="?", default="gdn")
+    parser.add_argument("rule", choices=["gdn", "kda", "layer", "backward"], nargs="?", default="gdn")
     parser.add_argument("--check", action="store_true", help="status 1 where a goal is not met")
     options = parser.parse_args()
     attn.set_num_threads(1)
-    is_met = print_layer() if options.rule == "layer" else print_rule(options.rule)
+    tables = {"layer": print_layer, "backward": print_backward}
+    is_met = tables.get(options.rule, lambda: print_rule(options.rule))()
     if options.check and not is_met:
         raise SystemExit("error: expected all goals to be met, found smaller ratios or shares")
 

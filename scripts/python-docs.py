@@ -19,6 +19,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Caches", "call/_serving", ["paged_sdpa"]),
     ("Appending to caches", "call/_append", ["kv_append"]),
     ("Linear attention", "call/_linear", ["linear_attention"]),
+    ("Gradients of linear attention", "call/_linear_gradients", ["linear_attention_backward"]),
     ("Layers", "call/_layers", ["multi_head", "merge"]),
     ("Compiling", "kernel/_compile", ["compile"]),
     ("Kernels", "kernel/_kernel", ["Kernel"]),

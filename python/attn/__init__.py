@@ -2,9 +2,10 @@
 
 `sdpa` runs attention on arrays; `varlen_sdpa` and `paged_sdpa` on packed sequences and paged caches, `kv_append` writes
 to a cache, `merge` merges results over parts of the keys, `multi_head` adds the projections. `sdpa_backward` and `vjp`
-give the gradients of `sdpa`, `varlen_sdpa_backward` and `varlen_vjp` those of packed sequences. `compile` makes a
-kernel from a problem line or an IR file, `from_onnx` one from a node of an ONNX model, `from_torch` one from a module
-of PyTorch; `load_library` loads kernels that attnc has compiled.
+give the gradients of `sdpa`, `varlen_sdpa_backward` and `varlen_vjp` those of packed sequences. `linear_attention` has
+a state in the place of keys, `linear_attention_backward` its gradients. `compile` makes a kernel from a problem line or
+an IR file, `from_onnx` one from a node of an ONNX model, `from_torch` one from a module of PyTorch; `load_library`
+loads kernels that attnc has compiled.
 `reference` is the executable specification in NumPy; `plot` draws weights and tiles.
 docs/Semantics.md defines every argument. To the C API (include/attn-c/attn.h) the package adds arrays, checks, tracing
 of Python functions and a cache of kernels; it has no compiler logic.
@@ -16,6 +17,7 @@ from attn.call._append import kv_append
 from attn.call._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
 from attn.call._layers import merge, multi_head
 from attn.call._linear import linear_attention
+from attn.call._linear_gradients import linear_attention_backward
 from attn.call._packed import varlen_sdpa
 from attn.call._serving import paged_sdpa
 from attn.errors import CompileError
@@ -49,6 +51,7 @@ __all__ = [
     "get_num_threads",
     "kv_append",
     "linear_attention",
+    "linear_attention_backward",
     "load_library",
     "merge",
     "multi_head",

@@ -13,6 +13,7 @@ from attn.call._append import kv_append
 from attn.call._gradients import sdpa_backward, varlen_sdpa_backward
 from attn.call._layers import merge, multi_head
 from attn.call._linear import linear_attention
+from attn.call._linear_gradients import linear_attention_backward
 from attn.errors import CompileError
 from attn.functions import *
 from attn.kernel import _library
@@ -24,7 +25,7 @@ from attn.kernel._static import Library, load_library
 from attn.kernel._torch_export import from_torch
 from attn.trace._capture import capture
 __version__ = '0.1.0'
-__all__ = ['CacheInfo', 'CompileError', 'Kernel', 'Library', 'cache_info', 'capture', 'clear_cache', 'compile', 'from_onnx', 'from_torch', 'functions', 'get_include', 'get_num_threads', 'kv_append', 'linear_attention', 'load_library', 'merge', 'multi_head', 'paged_sdpa', 'plot', 'reference', 'sdpa', 'sdpa_backward', 'set_cache', 'set_num_threads', 'targets', 'varlen_sdpa', 'varlen_sdpa_backward', 'varlen_vjp', 'vjp', *functions.__all__]
+__all__ = ['CacheInfo', 'CompileError', 'Kernel', 'Library', 'cache_info', 'capture', 'clear_cache', 'compile', 'from_onnx', 'from_torch', 'functions', 'get_include', 'get_num_threads', 'kv_append', 'linear_attention', 'linear_attention_backward', 'load_library', 'merge', 'multi_head', 'paged_sdpa', 'plot', 'reference', 'sdpa', 'sdpa_backward', 'set_cache', 'set_num_threads', 'targets', 'varlen_sdpa', 'varlen_sdpa_backward', 'varlen_vjp', 'vjp', *functions.__all__]
 class Sdpa(Words, total=False):
     scale: float | Tensor | None
     causal: Alignment | None

@@ -214,3 +214,40 @@ func.func @solve(%l: memref<4x4xf32>, %x: memref<4x6xf32, strided<[1, 4]>>) {
   attn.solve ins(%l : memref<4x4xf32>) outs(%x : memref<4x6xf32, strided<[1, 4]>>)
   return
 }
+
+// -----
+
+// A decay has a gradient too.
+func.func @f(%q: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>, %g: tensor<2x5xf32>, %s: tensor<2x8x6xf32>) {
+  // expected-error @below {{L9: expected ddecay beside decay, found none}}
+  %r:4 = attn.linear_backward ins(%q, %q, %v : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>)
+      decay(%g : tensor<2x5xf32>) dout(%v : tensor<2x5x6xf32>) state(%s : tensor<2x8x6xf32>)
+      outs(%q, %q, %v : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>) dstate(%s : tensor<2x8x6xf32>)
+      -> tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>, tensor<2x8x6xf32>
+  return
+}
+
+// -----
+
+// There is no beta that this could be the gradient of.
+func.func @f(%q: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>, %g: tensor<2x5xf32>, %s: tensor<2x8x6xf32>) {
+  // expected-error @below {{L9: expected beta beside dbeta, found none}}
+  %r:5 = attn.linear_backward ins(%q, %q, %v : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>)
+      dout(%v : tensor<2x5x6xf32>) state(%s : tensor<2x8x6xf32>)
+      outs(%q, %q, %v : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>) dbeta(%g : tensor<2x5xf32>)
+      dstate(%s : tensor<2x8x6xf32>)
+      -> tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>, tensor<2x5xf32>, tensor<2x8x6xf32>
+  return
+}
+
+// -----
+
+// A gradient is not narrower than its input.
+func.func @f(%q: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>, %d: tensor<2x5x8xf16>, %s: tensor<2x8x6xf32>) {
+  // expected-error @below {{L9: expected dkey to have element type 'f32', that of key, or 'f32', that of the accumulation, found 'f16'}}
+  %r:4 = attn.linear_backward ins(%q, %q, %v : tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x6xf32>)
+      dout(%v : tensor<2x5x6xf32>) state(%s : tensor<2x8x6xf32>)
+      outs(%q, %d, %v : tensor<2x5x8xf32>, tensor<2x5x8xf16>, tensor<2x5x6xf32>) dstate(%s : tensor<2x8x6xf32>)
+      -> tensor<2x5x8xf32>, tensor<2x5x8xf16>, tensor<2x5x6xf32>, tensor<2x8x6xf32>
+  return
+}

@@ -190,11 +190,17 @@ def test_vmap():
     torch.testing.assert_close(torch.func.vmap(call)(q), torch.stack([call(x) for x in q]))
 
 
-def test_the_first_gradient_says_that_it_is_slow():
+def test_the_first_gradient_without_a_kernel_says_that_it_is_slow():
     _linear._warn_once.cache_clear()
-    given = tensors(draw_family("GDN", SIZES).options)
-    with pytest.warns(RuntimeWarning, match="the gradient of linear_attention is computed by PyTorch's"):
+    given = tensors(CASES["packed"]())
+    with pytest.warns(RuntimeWarning, match="the gradient of linear_attention with cu_seqlens is computed by"):
         at.linear_attention(**given)[0].sum().backward()
+
+
+def test_the_gradient_of_a_kernel_does_not_warn(recwarn):
+    _linear._warn_once.cache_clear()
+    at.linear_attention(**tensors(CASES["chunks"]()))[0].sum().backward()
+    assert not [x for x in recwarn if "linear_attention" in str(x.message)]
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # PyTorch, of dual numbers

@@ -80,7 +80,8 @@ static Expected<BenchCase> createCase(const BenchCommand &command, const std::st
   if (!problem)
     return problem.takeError();
   Source source{"", line};
-  StringRef name = problem->grad.empty() ? "" : "sdpa_backward"; // whose forward pass is a separate problem
+  // Of gradients, whose forward pass is a separate problem.
+  StringRef name = problem->grad.empty() ? "" : problem->linear ? "linear_backward" : "sdpa_backward";
   Expected<LoadedKernel> kernel = LoadedKernel::compile(source, command.options, name);
   if (!kernel)
     return kernel.takeError();

@@ -72,7 +72,10 @@ static constexpr int64_t kMaxStepTokens = 8;
 static double getLinearFlops(const Problem &problem) {
   const Problem::Sizes &size = problem.sizes;
   double sequences = problem.layout == Problem::Layout::Varlen ? 1 : size.b;
-  double passes = problem.linear->beta || problem.linear->erase ? 3 : 2;
+  bool erases = problem.linear->beta || problem.linear->erase;
+  double passes = erases ? 3 : 2;
+  if (!problem.grad.empty()) // and those of the states that the backward pass computes again
+    passes = erases ? 8 : 5;
   double others = (passes - 1) * double(std::min(size.sq, kChunkTokens)) / 2;
   return 2.0 * sequences * size.sq * (size.hq * size.dv * (passes * size.d + others) + size.hkv * size.d * others);
 }

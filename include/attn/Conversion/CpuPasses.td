@@ -65,6 +65,14 @@ def TileLinearPass : Pass<"attn-tile-linear", "::mlir::func::FuncOp"> {
 
     With `write` there are two right factors, keys beside V and writes beside `E = (I - L)^-1 ((e^G a) S + L' V)`.
 
+    An `attn.linear_backward` becomes an `scf.forall` over batch indices and heads of value. A task goes through its chunks
+    twice. Forward it keeps U and the state in front of each chunk. Back, with dS that of the state behind the chunk:
+
+    1. `dU = P^T dO + (e^(G_C - G) k) dS`, `dX = (I - L)^-T dU`;
+    2. `d(e^G a, e^G q) = (dX, dO) S^T`, `d(e^(G_C - G) k) = U dS^T`, `d(L, P) = (dX, dO) U^T`;
+    3. `dS = e^(G_C) dS + (e^G a, e^G q)^T (dX, dO)`;
+    4. from these the gradients of rows, and of decays as sums over the tokens in between, where nothing is subtracted.
+
     Rejects nothing that the verifier accepts.
 
     ```mlir

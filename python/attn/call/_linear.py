@@ -187,8 +187,9 @@ class _Made(NamedTuple):
         sequences: int | None,
         is_pool: bool,
         layout: Any,
+        grad: tuple[str, ...] = (),
     ) -> _Made:
-        """For calls with arrays like these, and these words."""
+        """For calls with arrays like these, and these words; with grad for their gradients, that of state too."""
         _cuda.refuse_gpu("linear_attention", target, "linear attention has no GPU kernels yet")
         if layout not in LAYOUTS or (layout != LAYOUTS[0] and sequences is not None):
             raise ValueError(
@@ -219,7 +220,9 @@ class _Made(NamedTuple):
         tokens = "?" if is_open else str(sizes.t)
         batch = "?" if sequences is None else _rounded(sequences)
         line = f"linear b{batch} hq{sizes.hv} hkv{sizes.hk} sq{tokens} d{sizes.dk} dv{sizes.dv} {dtype}"
-        kernel = _running.compiled(" ".join([line, *words]), target)
+        if grad:
+            words.append(f"grad={','.join([*[x for x in grad if x != 'state'], 'state'])}")
+        kernel = _running.compiled(" ".join([line, *words]), target, "linear_backward" if grad else None)
         return cls(kernel, sizes, types, accumulation, arrays["v"].shape)
 
     def with_empty_sequences(self, sums: Array, places: Array | None) -> tuple[Array, Array]:

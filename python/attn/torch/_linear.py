@@ -25,8 +25,8 @@ INPUTS = f"Tensor q, Tensor k, Tensor v, {OPTIONAL}Tensor? state=None, {BEHIND}"
 IN_PLACE = f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, {OPTIONAL}{BEHIND}"
 HOW: dict[str, Any] = {"device_types": _ops.DEVICES}
 SLOW = (
-    "attn.torch: the gradient of linear_attention is computed by PyTorch's operators, chunk by chunk, as attn has no "
-    "kernel of it yet"
+    "attn.torch: the gradient of linear_attention with {} is computed by PyTorch's operators, chunk by chunk, as attn "
+    "has no kernel of it"
 )
 
 
@@ -52,12 +52,26 @@ class Call(NamedTuple):
         """The tensors by name."""
         return {name: x for name, x in self._asdict().items() if isinstance(x, Tensor)}
 
+    def without_kernel(self) -> str:
+        """What the call has that kernels of gradients do not."""
+        return " and ".join([name for name in ("cu_seqlens", "slots") if getattr(self, name) is not None])
+
+    def options(self) -> dict[str, Any]:
+        """The keywords of a call where its tensors are."""
+        given = {name: x for name, x in self._asdict().items() if x is not None}
+        return _place.options(self.tensors(), {x: y for x, y in given.items() if x not in ("q", "k", "v")})
+
     def run(self) -> tuple[Tensor, Tensor]:
         """The results by attn's kernel, which writes the state in place."""
-        given = {name: x for name, x in self._asdict().items() if x is not None}
-        options = _place.options(self.tensors(), {x: y for x, y in given.items() if x not in ("q", "k", "v")})
-        out, state = attn.linear_attention(self.q, self.k, self.v, **options, return_state=True)
+        out, state = attn.linear_attention(self.q, self.k, self.v, **self.options(), return_state=True)
         return out, state
+
+    def differentiate(self, dout: Tensor | None, dstate: Tensor | None, names: list[str]) -> list[Tensor]:
+        """The gradients by attn's kernel."""
+        found = attn.linear_attention_backward(
+            self.q, self.k, self.v, dout, dstate=dstate, grad=names, **self.options()
+        )
+        return [found[name].to(getattr(self, name).dtype) for name in names]
 
     def new_results(self) -> tuple[Tensor, Tensor]:
         """Empty results."""
@@ -81,6 +95,8 @@ def _run(*arguments: Any) -> tuple[Tensor, Tensor]:
 
 def _run_backward(dout: Tensor | None, dstate: Tensor | None, grad: str, *arguments: Any) -> list[Tensor]:
     call = Call(*arguments)
+    if not call.without_kernel() and (dout is not None or dstate is not None):
+        return call.differentiate(dout, dstate, grad.split(","))
     empty = call.new_results()
     dout, dstate = (torch.zeros_like(y) if x is None else x for x, y in zip((dout, dstate), empty, strict=True))
     is_swapped = call.layout == "bshd" and call.cu_seqlens is None
@@ -140,14 +156,15 @@ def _differentiate(ctx: Any, dout: Tensor | None, dstate: Tensor | None) -> tupl
     needed = dict(zip(call._fields, ctx.needs_input_grad, strict=False))
     wanted = [name for name in _linear_checks.NAMES if needed.get(name)]
     found = _operator_backward(dout, dstate, ",".join(wanted), *call) if wanted else []
-    _warn_once()
+    if missing := call.without_kernel():
+        _warn_once(missing)
     grads = dict(zip(wanted, found, strict=True))
     return tuple([grads.get(name) for name in call._fields][: len(ctx.needs_input_grad)])
 
 
 @functools.cache
-def _warn_once() -> None:
-    warnings.warn(SLOW, RuntimeWarning, stacklevel=2)
+def _warn_once(what: str) -> None:
+    warnings.warn(SLOW.format(what), RuntimeWarning, stacklevel=2)
 
 
 def _refuse_recorded(*tensors: Any) -> None:
@@ -199,9 +216,10 @@ def linear_attention(
     """`attn.linear_attention` with gradients: the gated delta rule and its family.
 
     It runs in eager mode, under torch.compile without graph breaks, and torch.export. out and the returned state have
-    gradients of first order for q, k, v, decay, beta, erase, write and state. They are computed by PyTorch's operators,
-    with the states in front of all chunks in memory (of 32 tokens, or 16 where decay has channels): attn has no kernel
-    of them yet, and the first one says so by a warning. Tensors are on the CPU.
+    gradients of first order for q, k, v, decay, beta, erase, write and state, by the kernel of
+    `attn.linear_attention_backward`. With cu_seqlens and slots they are computed by PyTorch's operators, with the
+    states in front of all chunks in memory: attn has no kernel of them, and the first one says so by a warning. Tensors
+    are on the CPU.
 
     Args:
       q, k, v: (B, Hk, T, Dk), (B, Hk, T, Dk), (B, Hv, T, Dv), of one float type; value head h reads key head

@@ -24,8 +24,8 @@ def register_transformers(name: str = "attn") -> str:
 
     Layers of linear attention have no interface to ask. On a CPU attn is what they call in place of the functions of
     their own module: the gated delta rule (Qwen3-Next, Qwen3.5, OLMo hybrid), KDA (Kimi Linear) and Mamba-2 (also of
-    Falcon-H1, Bamba, Granite 4, Nemotron-H, Zamba2). Their gradient is that of `attn.torch.linear_attention`, by
-    PyTorch's operators; their convolutions and norms stay transformers'. On other devices they stay as they are.
+    Falcon-H1, Bamba, Granite 4, Nemotron-H, Zamba2). Their gradient is that of `attn.torch.linear_attention`;
+    their convolutions and norms stay transformers'. On other devices they stay as they are.
 
     Args:
       name: what the implementation is called.

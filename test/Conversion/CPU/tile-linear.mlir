@@ -55,3 +55,21 @@ func.func @open(%q: memref<1x4x?x16xf32>, %k: memref<1x4x?x16xf32>, %v: memref<1
       outs(%o, %s : memref<1x4x?x16xf32>, memref<1x4x16x16xf32>)
   return
 }
+
+// A task is a head of value. It goes through its chunks twice: the solve, and back, its transpose.
+// CHECK-LABEL: func.func @gradients
+// CHECK:         scf.forall (%{{.*}}) in (2)
+// CHECK:           scf.for
+// CHECK:             attn.solve
+// CHECK:           scf.for
+// CHECK:             attn.solve
+// CHECK-NOT:     attn.linear
+func.func @gradients(%q: memref<1x70x16xf32>, %v: memref<2x70x16xf32>, %b: memref<2x70xf32>, %s: memref<2x16x16xf32>,
+                     %dq: memref<2x70x16xf32>, %dk: memref<2x70x16xf32>, %dv: memref<2x70x16xf32>, %db: memref<2x70xf32>,
+                     %ds: memref<2x16x16xf32>) {
+  attn.linear_backward ins(%q, %q, %v : memref<1x70x16xf32>, memref<1x70x16xf32>, memref<2x70x16xf32>)
+      beta(%b : memref<2x70xf32>) dout(%v : memref<2x70x16xf32>) state(%s : memref<2x16x16xf32>)
+      outs(%dq, %dk, %dv : memref<2x70x16xf32>, memref<2x70x16xf32>, memref<2x70x16xf32>) dbeta(%db : memref<2x70xf32>)
+      dstate(%ds : memref<2x16x16xf32>)
+  return
+}
