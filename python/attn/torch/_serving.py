@@ -17,6 +17,7 @@ from attn.torch import (
     _csr,
     _eager,
     _graph,
+    _graph_step,
     _narrow,
     _ops,
     _out,
@@ -109,20 +110,17 @@ def _planned(call: Call, out: Tensor | None = None, *, return_lse: bool = True) 
     """The results by a plan; None where there is none."""
     if call.dynamic is not True or call.cu_seqlens_q is None or call.offsets is not None or _eager.is_seen():
         return None
+    tensors = (call.q, call.k_cache, call.v_cache, call.block_table, call.kv_lengths, call.cu_seqlens_q)
+    others = (call.sink, call.k_scale, call.v_scale, *call.captures)
+    return _steps.paged(*tensors, others, _constants(call, return_lse=return_lse), out)
+
+
+def _constants(call: Call, *, return_lse: bool = False) -> tuple[Any, ...]:
+    """As `_steps.paged` takes them."""
     words = {} if call.words == _record.NO_WORDS else _record.words(call)
     functions = (_of_any_sizes(_record.functions(call)), call.captured) if call.regions else NO_FUNCTIONS
-    constants = (
-        call.page_layout,
-        call.scale,
-        call.causal,
-        call.align,
-        return_lse,
-        call.with_sums,
-        *functions,
-        *_keys(words),
-    )
-    tensors = (call.q, call.k_cache, call.v_cache, call.block_table, call.kv_lengths, call.cu_seqlens_q)
-    return _steps.paged(*tensors, (call.sink, call.k_scale, call.v_scale, *call.captures), constants, out)
+    how = (call.page_layout, call.scale, call.causal, call.align)
+    return (*how, return_lse, call.with_sums, *functions, *_keys(words))
 
 
 def _keys(words: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -155,6 +153,7 @@ _ops.run_by_plans(_operator, _refuse_tangents, _by_plan, _run)
 _operator_out = _out.define(
     Call, "paged_sdpa", {"lse": "return_lse", "sums": "return_key_sums"}, _new_results, _into_by_plan
 )
+_step_of_graph = _graph_step.define(Call, _constants, _run)
 
 
 @_graph.whole
@@ -286,6 +285,10 @@ def paged_sdpa(
     made = _planned(call, out, return_lse=return_lse) if is_scored else None
     if made is not None:
         return made if len(made) > 1 else made[0]
+    if out is None and not return_lse:
+        made = _step_of_graph(call)
+        if made is not None:
+            return made
     given = _record.flat(call)
     out, lse, sums = _operator(*given) if out is None else (out, *_operator_out(out, *given))
     results = (out, *([lse] if return_lse else []), *([sums] if return_key_sums else []))

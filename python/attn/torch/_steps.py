@@ -57,7 +57,7 @@ class _Result(NamedTuple):
         return cls(getattr(torch, described["dtype"]), fixed, operator.itemgetter(*places), is_like_q)
 
 
-class _Paged(NamedTuple):
+class Paged(NamedTuple):
     """Attention of packed queries.
 
     Attributes:
@@ -157,37 +157,13 @@ def _paged(
     out: Tensor | None,
 ) -> tuple[Tensor, ...] | None:
     """As `paged`, of all rows of q."""
-    sink, k_scale, v_scale, *captures = others
     try:
         (tokens, heads, size), (batch, width) = q.shape, table.shape
-        if len(keys) != len(values):
-            (keys, values), (k_scale, v_scale) = _pages.common(keys, values, k_scale, v_scale)
-            others = (sink, k_scale, v_scale, *captures)
-        form: tuple[Any, ...] = (
-            (heads, size, q.dtype, q.is_contiguous() or q.stride()),
-            (keys.shape, keys.dtype, keys.is_contiguous() or keys.stride()),
-            (values.shape, values.dtype, values.is_contiguous() or values.stride()),
-            (table.dtype, table.is_contiguous(), lengths.dtype, lengths.is_contiguous(), lengths.dim()),
-            (sums.dtype, sums.is_contiguous(), sums.dim()),
-            q.get_device(),
-            constants,
-        )
-        tensors = [q, keys, values, lengths, sums, table]  # in the order of kernels
-        if captures or not (sink is k_scale is v_scale is None):
-            given = (q, keys, values, sink, lengths, k_scale, v_scale, sums, table, *captures)
-            tensors = [x for x in given if x is not None]
-            form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others[:3]])
-            form += tuple([(x.dim(), x.dtype, x.is_contiguous()) for x in captures])
-        if not are_plain(tensors if out is None else [*tensors, out]):
-            return None
+        found, tensors = found_paged(q, keys, values, table, lengths, sums, others, constants, out)
         addresses = [x.data_ptr() for x in tensors]
-        found = plans[form]  # None where a call converts or copies before the kernel has it
-    except KeyError:
-        named = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "cu_seqlens_q": sums}
-        given = (q, keys, values, table, lengths)
-        found = keep_made(form, lambda: _made_paged(tensors, given, named, captures, constants))
     except (AttributeError, RuntimeError, TypeError, ValueError):  # no tensors, of another rank, or without memory
         return None
+    captures = others[3:]
     if found is None:
         return None
     if isinstance(found, _OnDevice):
@@ -224,13 +200,58 @@ def _takes(out: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
     return out.shape == shape and out.dtype == dtype and out.is_contiguous() and is_writable
 
 
+def found_paged(
+    q: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    table: Tensor,
+    lengths: Tensor,
+    sums: Tensor,
+    others: tuple[Tensor | None, ...],
+    constants: tuple[Any, ...],
+    out: Tensor | None = None,
+) -> tuple[Paged | _OnDevice | None, list[Tensor]]:
+    """The plan of a call, None where it converts or copies before the kernel has it; and its tensors in kernels' order.
+
+    Raises:
+      AttributeError, RuntimeError, TypeError, ValueError: these are no tensors, of another rank, or without memory.
+    """
+    sink, k_scale, v_scale, *captures = others
+    if len(keys) != len(values):
+        (keys, values), (k_scale, v_scale) = _pages.common(keys, values, k_scale, v_scale)
+        others = (sink, k_scale, v_scale, *captures)
+    form: tuple[Any, ...] = (
+        (*q.shape[1:], q.dtype, q.is_contiguous() or q.stride()),
+        (keys.shape, keys.dtype, keys.is_contiguous() or keys.stride()),
+        (values.shape, values.dtype, values.is_contiguous() or values.stride()),
+        (table.dtype, table.is_contiguous(), lengths.dtype, lengths.is_contiguous(), lengths.dim()),
+        (sums.dtype, sums.is_contiguous(), sums.dim()),
+        q.get_device(),
+        constants,
+    )
+    tensors = [q, keys, values, lengths, sums, table]  # in the order of kernels
+    if captures or not (sink is k_scale is v_scale is None):
+        given = (q, keys, values, sink, lengths, k_scale, v_scale, sums, table, *captures)
+        tensors = [x for x in given if x is not None]
+        form += tuple([None if x is None else (x.shape, x.dtype, x.is_contiguous()) for x in others[:3]])
+        form += tuple([(x.dim(), x.dtype, x.is_contiguous()) for x in captures])
+    if not are_plain(tensors if out is None else [*tensors, out]):
+        return None, tensors
+    try:
+        return plans[form], tensors
+    except KeyError:
+        named = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "cu_seqlens_q": sums}
+        given = (q, keys, values, table, lengths)
+        return keep_made(form, lambda: _made_paged(tensors, given, named, captures, constants)), tensors
+
+
 def _made_paged(
     tensors: list[Tensor],
     given: tuple[Tensor, ...],
     named: dict[str, Any],
     captures: list[Tensor],
     constants: tuple[Any, ...],
-) -> _Paged | _OnDevice | None:
+) -> Paged | _OnDevice | None:
     """The plan; the call is tested as each other one.
 
     Raises:
@@ -264,7 +285,7 @@ def _made_paged(
     if copied:
         return None
     results = [_Result.of(x, kernel.inputs[0], tensors[0]) for x in kernel.outputs]
-    return _Paged(plan, results, [n for n, x in enumerate(opened) if x])
+    return Paged(plan, results, [n for n, x in enumerate(opened) if x])
 
 
 def are_plain(tensors: Sequence[Any]) -> bool:
