@@ -88,7 +88,12 @@ def test_what_is_refused_is_refused_in_a_graph(compiled):
     q, k, v, table, lengths, sums = step()
     run = compiled(call, dynamic=False)
     for _ in range(2):
-        for wrong in ((table + PAGES, lengths, sums), (table, lengths + PAGES * PAGE, sums), (table, lengths, -sums)):
+        for wrong in (
+            (table + PAGES, lengths, sums),
+            (table, lengths + PAGES * PAGE, sums),
+            (table, lengths, -sums),
+            (table, lengths[:, None], sums),
+        ):
             with pytest.raises(ValueError, match="expected") as eager:
                 call(q, k, v, *wrong)
             with pytest.raises(ValueError, match="expected") as found:

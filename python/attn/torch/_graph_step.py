@@ -70,6 +70,7 @@ def define(
         constants = read(text)
         try:
             (tokens, heads, size), (batch, width) = q.shape, table.shape
+            (counts,), (ends,) = lengths.shape, sums.shape
             form = (
                 (heads, size, q.dtype, keys.dtype, values.dtype, table.dtype, lengths.dtype, sums.dtype),
                 (table.is_contiguous(), lengths.is_contiguous(), sums.is_contiguous()),
@@ -84,7 +85,7 @@ def define(
             out = torch.empty_like(q) if is_like_q else q.new_empty(*shape, dtype=dtype)
             addresses = (q.data_ptr(), keys.data_ptr(), values.data_ptr(), lengths.data_ptr())
             addresses += (sums.data_ptr(), table.data_ptr(), out.data_ptr())
-            run(addresses, sizes=(tokens, heads, size, lengths.numel(), sums.numel(), batch, width, *shape))
+            run(addresses, sizes=(tokens, heads, size, counts, ends, batch, width, *shape))
         except (TypeError, ValueError):  # which the operator finds again, or another rank
             return other(constants, None, q, keys, values, table, lengths, sums, others)
         return out
