@@ -285,7 +285,7 @@ def paged_sdpa(
     made = _planned(call, out, return_lse=return_lse) if is_scored else None
     if made is not None:
         return made if len(made) > 1 else made[0]
-    if out is None and not return_lse:
+    if out is None and not return_lse and not torch.compiler.is_dynamo_compiling():  # it has a node
         made = _step_of_graph(call)
         if made is not None:
             return made
