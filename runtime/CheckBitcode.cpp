@@ -7,80 +7,23 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Compiler/CheckBitcode.h"
 
-namespace x86_64 {
-static constexpr unsigned char checkArguments[] = {
-#include "CheckArguments.x86_64.bc.inc"
-};
-static constexpr unsigned char library[] = {
-#include "Library.x86_64.bc.inc"
-};
-static constexpr unsigned char mapWeights[] = {
-#include "MapWeights.x86_64.bc.inc"
-};
-static constexpr unsigned char processor[] = {
-#include "Processor.x86_64.bc.inc"
-};
-} // namespace x86_64
-
-namespace aarch64 {
-static constexpr unsigned char checkArguments[] = {
-#include "CheckArguments.aarch64.bc.inc"
-};
-static constexpr unsigned char library[] = {
-#include "Library.aarch64.bc.inc"
-};
-static constexpr unsigned char mapWeights[] = {
-#include "MapWeights.aarch64.bc.inc"
-};
-static constexpr unsigned char processor[] = {
-#include "Processor.aarch64.bc.inc"
-};
-} // namespace aarch64
-
-namespace apple {
-static constexpr unsigned char checkArguments[] = {
-#include "CheckArguments.apple.bc.inc"
-};
-static constexpr unsigned char library[] = {
-#include "Library.apple.bc.inc"
-};
-static constexpr unsigned char mapWeights[] = {
-#include "MapWeights.apple.bc.inc"
-};
-static constexpr unsigned char processor[] = {
-#include "Processor.apple.bc.inc"
-};
-} // namespace apple
-
-namespace windows {
-static constexpr unsigned char checkArguments[] = {
-#include "CheckArguments.windows.bc.inc"
-};
-static constexpr unsigned char library[] = {
-#include "Library.windows.bc.inc"
-};
-static constexpr unsigned char mapWeights[] = {
-#include "MapWeights.windows.bc.inc"
-};
-static constexpr unsigned char processor[] = {
-#include "Processor.windows.bc.inc"
-};
-} // namespace windows
-
-namespace riscv64 {
-static constexpr unsigned char checkArguments[] = {
-#include "CheckArguments.riscv64.bc.inc"
-};
-static constexpr unsigned char library[] = {
-#include "Library.riscv64.bc.inc"
-};
-static constexpr unsigned char mapWeights[] = {
-#include "MapWeights.riscv64.bc.inc"
-};
-static constexpr unsigned char processor[] = {
-#include "Processor.riscv64.bc.inc"
-};
-} // namespace riscv64
+#define FILE_NAME_OF(text) #text
+#define FILE_NAME(text) FILE_NAME_OF(text)
+#define PLATFORM x86_64
+#include "PlatformBitcode.inc"
+#undef PLATFORM
+#define PLATFORM aarch64
+#include "PlatformBitcode.inc"
+#undef PLATFORM
+#define PLATFORM apple
+#include "PlatformBitcode.inc"
+#undef PLATFORM
+#define PLATFORM windows
+#include "PlatformBitcode.inc"
+#undef PLATFORM
+#define PLATFORM riscv64
+#include "PlatformBitcode.inc"
+#undef PLATFORM
 
 template <size_t size> static llvm::StringRef toText(const unsigned char (&bytes)[size]) {
   return {reinterpret_cast<const char *>(bytes), size};

@@ -64,7 +64,7 @@ llvm::Error ProblemParser::parseLinearWord(StringRef word) {
     auto toName = [](const LinearToken &each) { return each.name; };
     return error(word,
                  llvm::formatv("expected a token of lines of linear attention, found '{0}'; write b, hq, hkv, sq, "
-                               "d, dv, an element type, layout, or one of {1}",
+                               "d, dv, an element type, layout, grad, or one of {1}",
                                word, llvm::join(llvm::map_range(getLinearTokens(), toName), ", ")));
   }
   if (llvm::is_contained(linearWords, name))

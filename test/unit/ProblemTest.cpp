@@ -346,6 +346,7 @@ TEST(Problem, LinearAttention) {
       "layout=bshd",
       "linear b? hq8 hkv4 sq113 d64 dv64 f64 decay=head beta slots=?",
       "linear b3 hq1 hkv1 sq9 d1 dv1 f16 layout=varlen",
+      "linear b1 hq4 hkv2 sq65 d32 dv32 f32 decay=head beta grad=q,k,beta,state",
   };
   for (llvm::StringRef line : lines)
     EXPECT_EQ(canonical(line), line);
@@ -355,8 +356,7 @@ TEST(Problem, MistakesInLinearAttention) {
   std::pair<llvm::StringRef, llvm::StringRef> cases[] = {
       {"linear sq5 d8 causal=top_left",
        "expected a token of lines of linear attention, found 'causal=top_left'; write b, hq, hkv, sq, d, dv, an "
-       "element "
-       "type, layout, or one of decay, beta, erase, write, before, normalize, scale, slots"},
+       "element type, layout, grad, or one of decay, beta, erase, write, before, normalize, scale, slots"},
       {"linear sq5 d8 decay=row", "expected what has a decay, found 'decay=row'; write decay=head or decay=channel"},
       {"linear sq5 d8 beta beta", "expected 'beta' once, found 'beta' as well; leave one out"},
       {"linear sq5 d8 beta=1", "expected beta alone, found 'beta=1'; write beta"},

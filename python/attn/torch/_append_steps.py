@@ -10,7 +10,7 @@ import torch
 from torch.autograd.graph import increment_version
 
 from attn.call import _append, _append_rope, _pages
-from attn.kernel import _device, _plan, _tensor
+from attn.kernel import _plan, _tensor
 from attn.kernel._cache import plans
 from attn.torch import _eager, _steps
 
@@ -55,9 +55,11 @@ AS_IT_IS = Conversion()
 
 def append(cache: Tensor, new: Tensor, slots: Tensor, page_layout: str, how: Conversion) -> bool:
     """Whether a plan has done what `attn.torch.kv_append` does with slots."""
-    if _eager.is_seen() or _device.of(cache) is not None:  # on a GPU PyTorch computes pages and rows of slots
+    if _eager.is_seen():
         return False
     try:
+        if not cache.is_cpu:  # on a GPU PyTorch computes pages and rows of slots
+            return False
         tokens, heads, size = new.shape
         form = (
             (heads, size, new.dtype, new.is_contiguous() or new.stride()),

@@ -217,7 +217,8 @@ def found_paged(
       AttributeError, RuntimeError, TypeError, ValueError: these are no tensors, of another rank, or without memory.
     """
     sink, k_scale, v_scale, *captures = others
-    if len(keys) != len(values):
+    key_shape, value_shape = keys.shape, values.shape
+    if key_shape[0] != value_shape[0]:
         (keys, values), (k_scale, v_scale) = _pages.common(keys, values, k_scale, v_scale)
         others = (sink, k_scale, v_scale, *captures)
     form: tuple[Any, ...] = (
@@ -291,11 +292,12 @@ def _made_paged(
 def are_plain(tensors: Sequence[Any]) -> bool:
     """Whether these are tensors of PyTorch's own in one place, the CPU or a GPU, of which nobody wants a gradient."""
     is_recorded = torch.is_grad_enabled()  # PyTorch says then that there is none
-    device = tensors[0].device
+    is_on_cpu = True
     for x in tensors:
-        if type(x) not in _eager.PLAIN or x.is_neg() or (is_recorded and x.requires_grad) or x.device != device:
+        if type(x) not in _eager.PLAIN or x.is_neg() or (is_recorded and x.requires_grad):
             return False
-    return device.type in ("cpu", "cuda")
+        is_on_cpu = is_on_cpu and x.is_cpu
+    return is_on_cpu or (tensors[0].is_cuda and all(x.device == tensors[0].device for x in tensors))
 
 
 def keep_made(key: Hashable, make: Callable[[], Any]) -> Any:
