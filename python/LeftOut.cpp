@@ -2,8 +2,8 @@
 //
 // lld is in a wheel's libattn.so to link objects. Its LTO, which compiles bitcode, asks
 // for all targets of LLVM and, as Debian builds it, for Polly: a third of the library. No
-// bitcode comes there, so these are left out. X86 and NVPTX, which attn compiles for,
-// are LLVM's own.
+// bitcode comes there, so these are left out. Targets that attn compiles for are LLVM's
+// own.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
