@@ -9,8 +9,8 @@
 
 #include "SplitModule.h"
 #include "attn/Compiler/Compiler.h"
+#include "attn/IR/Attn.h"
 #include "attn/IR/GradientAttrs.h"
-#include "attn/IR/LinearGradients.h"
 #include "attn/IR/Words.h"
 #include "attn/Onnx/Onnx.h"
 #include "attn/Support/CNames.h"

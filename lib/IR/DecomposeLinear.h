@@ -8,7 +8,7 @@
 #define ATTN_LIB_IR_DECOMPOSELINEAR_H
 
 #include "Formula.h"
-#include "attn/IR/LinearGradients.h"
+#include "attn/IR/Attn.h"
 
 namespace attn {
 

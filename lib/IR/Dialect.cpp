@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/LinearGradients.h"
+#include "attn/IR/Attn.h"
 #include "attn/Support/OtherWords.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,10 +51,6 @@ void attn::AttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "attn/IR/AttnOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "attn/IR/AttnLinearGradOps.cpp.inc"
       >();
 }
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
-#include "attn/IR/LinearGradients.h"
+#include "attn/IR/Attn.h"
 #include <cmath>
 
 using namespace mlir;

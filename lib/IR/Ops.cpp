@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/LinearGradients.h"
+#include "attn/IR/Attn.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -17,8 +17,6 @@ using namespace attn;
 
 #define GET_OP_CLASSES
 #include "attn/IR/AttnOps.cpp.inc"
-#define GET_OP_CLASSES
-#include "attn/IR/AttnLinearGradOps.cpp.inc"
 
 static CacheDims getDims(PageLayout layout) { return layout == PageLayout::NHD ? CacheDims{1, 2} : CacheDims{2, 1}; }
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Structure.h"
-#include "attn/IR/LinearGradients.h"
+#include "attn/IR/Attn.h"
 #include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,7 +1,6 @@
 //===- AttnLinearGradOps.td - gradients of linear attention -*- tablegen -*-===//
 //
-// The gradients of attn.linear as one op. Few files need it, so it has a header
-// of its own, LinearGradients.h.
+// The gradients of attn.linear as one op.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +9,7 @@
 #ifndef ATTN_IR_ATTNLINEARGRADOPS_TD
 #define ATTN_IR_ATTNLINEARGRADOPS_TD
 
-include "attn/IR/AttnOps.td"
+include "attn/IR/AttnBase.td"
 
 def Attn_LinearBackwardOp : Attn_StructuredOp<"linear_backward", [AttrSizedOperandSegments]> {
   let summary = "the gradients of linear attention";

@@ -11,7 +11,7 @@
 #include "LinearTile.h"
 #include "Matmul.h"
 #include "attn/Conversion/Passes.h"
-#include "attn/IR/LinearGradients.h"
+#include "attn/IR/Attn.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

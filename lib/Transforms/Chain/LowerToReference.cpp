@@ -6,8 +6,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
-#include "attn/IR/LinearGradients.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -10,9 +10,9 @@
 
 #include "BackwardSignature.h"
 #include "Differentiate.h"
+#include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
 #include "attn/IR/GradientAttrs.h"
-#include "attn/IR/LinearGradients.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
