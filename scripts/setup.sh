@@ -149,4 +149,8 @@ fi
 build_release "${targets[@]}"
 if [[ -n $frameworks_job ]]; then
   wait "$frameworks_job"
+  # Configured before PyTorch's headers were there, a build has no target attn_torch.
+  if grep -q '^TORCH_STABLE_INCLUDE_DIR:.*NOTFOUND' build/release/CMakeCache.txt; then
+    cmake --preset release
+  fi
 fi
