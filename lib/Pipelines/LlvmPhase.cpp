@@ -34,8 +34,7 @@ static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
     else
       pm.addPass(std::move(pass));
   };
-  add(createLowerExpandShapePass());
-  add(memref::createExpandStridedMetadataPass());
+  add(createLowerViewsPass());
   add(createLowerAffinePass());
   add(createSCFToControlFlowPass());
   // Before vectors: functions left to the C library are called for each lane.
@@ -44,24 +43,20 @@ static void addLlvmConversions(OpPassManager &pm, bool isGpu) {
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = vectors.amx = true; // products of bf16 pairs
   add(createConvertVectorToLLVMPass(vectors));
-  add(memref::createExpandStridedMetadataPass());
+  add(createLowerViewsPass()); // of gathers
   add(createLowerAffinePass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  add(createArithToLLVMConversionPass());
-  add(createConvertIndexToLLVMPass());
-  // Branches may carry tiles, whose type only that dialect converts.
-  ConvertToLLVMPassOptions branches;
-  branches.filterDialects = {"cf", "amx"};
-  add(createConvertToLLVMPass(branches));
-  pm.addPass(createConvertFuncToLLVMPass());
+  // All at once, by one walk of the module. Branches may carry tiles, whose type only amx converts.
+  ConvertToLLVMPassOptions rest;
+  rest.filterDialects = {"memref", "arith", "index", "cf", "amx", "func", "ub"};
+  pm.addPass(createConvertToLLVMPass(rest));
   if (!isGpu) {
     pm.addPass(createReconcileUnrealizedCastsPass());
-    pm.addPass(mlir::createCanonicalizerPass());
+    pm.addPass(createCanonicalizer());
     return;
   }
   pm.addNestedPass<LLVM::LLVMFuncOp>(createReconcileUnrealizedCastsPass());
-  pm.addNestedPass<LLVM::LLVMFuncOp>(mlir::createCanonicalizerPass());
-  pm.addNestedPass<LLVM::GlobalOp>(mlir::createCanonicalizerPass()); // descriptors of images and kernels
+  pm.addNestedPass<LLVM::LLVMFuncOp>(createCanonicalizer());
+  pm.addNestedPass<LLVM::GlobalOp>(createCanonicalizer()); // descriptors of images and kernels
 }
 
 void attn::buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {

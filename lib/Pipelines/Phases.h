@@ -11,6 +11,8 @@
 
 namespace attn {
 
+std::unique_ptr<mlir::Pass> createCanonicalizer();
+
 /// For a GPU, the host code: its entries, which launch the kernels (LlvmPhase.cpp).
 void buildLlvmPhase(mlir::OpPassManager &pm, const PhaseOptions &options);
 

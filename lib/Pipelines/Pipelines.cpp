@@ -16,7 +16,6 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -43,6 +42,12 @@ static bool isGpuTarget(StringRef name) {
     return info->gpu.has_value();
   llvm::consumeError(info.takeError());
   return false;
+}
+
+/// Without the simplification of regions, which takes a third of the time: patterns of structured ops and LLVM do that.
+std::unique_ptr<Pass> createCanonicalizer() {
+  return mlir::createCanonicalizerPass(
+      GreedyRewriteConfig().setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled));
 }
 
 bool PhaseOptions::isGpu() const { return isGpuTarget(flash.target); }
@@ -123,7 +128,7 @@ static void buildOnlinePhase(OpPassManager &pm, const PhaseOptions &) {
 
 static void buildTilePhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createTilePass());
-  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCanonicalizer());
   pm.addPass(createCSEPass()); // leaves one of equal steps, before they have prefetches
   pm.addNestedPass<func::FuncOp>(createAddPrefetchesPass());
   pm.addPass(createCSEPass());
@@ -157,7 +162,7 @@ static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) 
   bufferize.allowReturnAllocsFromLoops = true;
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCanonicalizer());
   pm.addNestedPass<func::FuncOp>(createPromoteBuffersPass({/*tilesOnly=*/options.isGpu()}));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
@@ -188,23 +193,21 @@ static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
   expand.includeBf16 = true;
   pm.addNestedPass<func::FuncOp>(arith::createArithExpandOpsPass(expand));
   // After the attn ops: deallocation refuses ops with several regions.
-  if (options.deallocate) {
-    bufferization::BufferDeallocationPipelineOptions deallocation;
-    bufferization::buildBufferDeallocationPipeline(pm, deallocation);
-  }
+  if (options.deallocate)
+    pm.addPass(createDeallocateBuffersPass());
   pm.addPass(createConvertBufferizationToMemRefPass()); // clones of buffers that a function may not own
   // Parallel loops of users become serial here, so that their buffers share stack space.
   pm.addNestedPass<func::FuncOp>(mlir::createParallelForToNestedForsPass());
   pm.addPass(createOutlineParallelPass({options.parallel}));
   pm.addPass(createMergeFunctionsPass());
-  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   addVerification(pm, Phase::Vector);
 }
 
 static void buildGpuPhase(OpPassManager &pm, const PhaseOptions &options) {
-  pm.addPass(mlir::createCanonicalizerPass()); // bufferisation leaves copies of a slice onto itself
+  pm.addPass(createCanonicalizer()); // bufferisation leaves copies of a slice onto itself
   pm.addPass(createMapToGpuPass({options.gpu.target}));
   pm.addPass(createVerifyPhasePass({getPhaseName(Phase::Gpu).str()}));
 }
@@ -214,7 +217,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createDecomposeStepPass());
   kernels.addPass(createPipelineCopiesPass());
-  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCanonicalizer());
   kernels.addPass(createCSEPass());
   kernels.addPass(createTilesToRegistersPass());
   pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
@@ -233,17 +236,16 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(math::createMathExpandOpsPass(functions));
   kernels.addPass(math::createMathExtendToSupportedTypes());
   kernels.addPass(createLowerTileToNvvmPass({options.gpu.target}));
-  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCanonicalizer());
   kernels.addPass(createCSEPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createLowerExpandShapePass());
-  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerViewsPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createConvertVectorToLLVMPass());
   kernels.addPass(createConvertToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCanonicalizer());
   kernels.addPass(createCSEPass());
   addVerification(pm, Phase::Nvvm); // host functions; kernels are LLVM dialect, or translation refuses them
 }

@@ -91,6 +91,19 @@ def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
   let options = [Option<"tilesOnly", "tiles-only", "bool", "false", "Only buffers in parallel loops">];
 }
 
+def DeallocateBuffersPass : Pass<"attn-deallocate-buffers", "::mlir::ModuleOp"> {
+  let summary = "free what the module allocates";
+  let description = [{
+    Runs upstream's `buffer-deallocation-pipeline` where a function allocates on the heap, calls one that returns a
+    buffer, or returns one. Most kernels do nothing of this, and the pipeline canonicalizes the module three times.
+
+    Rejects what the pipeline rejects: control flow that is not structured, ops with several regions that it does not
+    know.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
 def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
   let summary = "place buffers of kernels in the caller's workspace";
   let description = [{
@@ -126,13 +139,15 @@ def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
                            "::mlir::cf::ControlFlowDialect"];
 }
 
-def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
-  let summary = "lower views that make several dynamic dimensions of one";
+def LowerViewsPass : Pass<"attn-lower-views"> {
+  let summary = "compute the offsets, sizes and strides of views";
   let description = [{
-    A `memref.expand_shape` that splits one dimension into two or more of dynamic size becomes a
-    `memref.reinterpret_cast` with the sizes of the op, and strides that are products of them. Upstream's
-    `expand-strided-metadata` lowers all others. It computes a dynamic size from the static ones, which is impossible
-    here, and crashes.
+    Views of memrefs become `memref.reinterpret_cast`, by the patterns of upstream's `expand-strided-metadata`. These are
+    applied to views alone, where that pass tries to fold every op of the module, which takes longer than all views.
+
+    A `memref.expand_shape` that splits one dimension into two or more of dynamic size takes its sizes from the op, and
+    strides that are products of them. Upstream computes a dynamic size from the static ones, which is impossible here,
+    and crashes.
 
     Rejects nothing.
 
@@ -144,7 +159,8 @@ def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
     %r = memref.reinterpret_cast %base to offset: [0], sizes: [%a, %b], strides: [%b, 1] : … to memref<?x?xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {

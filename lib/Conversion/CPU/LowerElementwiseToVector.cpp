@@ -13,13 +13,14 @@
 #include "Matmul.h"
 #include "RowTile.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/RewriteOps.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -386,7 +387,7 @@ struct LowerElementwiseToVectorPass
     }
     RewritePatternSet patterns(&getContext());
     populateLaneMathPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(rewriteOps(getOperation(), std::move(patterns), isOfDialect<math::MathDialect>)))
       signalPassFailure();
   }
 };

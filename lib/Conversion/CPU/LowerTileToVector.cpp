@@ -12,6 +12,7 @@
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
+#include "attn/IR/RewriteOps.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
@@ -19,7 +20,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace attn {
@@ -156,7 +156,10 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     RewritePatternSet patterns(&getContext());
     cpu::populateLaneMathPatterns(patterns);
     patterns.add<WidenFloat8, CastThroughF32<arith::ExtFOp>, CastThroughF32<arith::TruncFOp>>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    auto isFunctionOrCast = [](Operation *op) {
+      return isOfDialect<math::MathDialect>(op) || isa<arith::ExtFOp, arith::TruncFOp>(op);
+    };
+    if (failed(rewriteOps(getOperation(), std::move(patterns), isFunctionOrCast)))
       return signalPassFailure();
     if (getOperation().walk(refuseWithoutCode).wasInterrupted())
       signalPassFailure();

@@ -12,6 +12,7 @@
 #include "WarpScores.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/RewriteOps.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -20,7 +21,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace attn {
@@ -314,7 +314,7 @@ LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
 static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &info) {
   RewritePatternSet patterns(module.getContext());
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef) { return true; });
-  if (failed(applyPatternsGreedily(module, std::move(patterns))))
+  if (failed(rewriteOps(module, std::move(patterns), isOfDialect<math::MathDialect>)))
     return failure();
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
     using namespace math;

@@ -1,6 +1,6 @@
 // One dimension becomes several of dynamic size: sizes and strides are those of the op. Upstream takes all others.
-// RUN: attn-opt %s --attn-lower-expand-shape --canonicalize | FileCheck %s
-// RUN: attn-opt %s --attn-lower-expand-shape --expand-strided-metadata -o /dev/null
+// RUN: attn-opt %s --attn-lower-views --canonicalize | FileCheck %s
+// RUN: attn-opt %s --attn-lower-views --expand-strided-metadata -o /dev/null
 
 // CHECK-LABEL: func.func @two
 //  CHECK-SAME:   (%[[M:.*]]: memref<?xf32>, %[[A:.*]]: index, %[[B:.*]]: index)

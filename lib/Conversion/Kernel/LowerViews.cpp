@@ -1,19 +1,21 @@
-//===- LowerExpandShape.cpp - attn-lower-expand-shape ---------------------===//
+//===- LowerViews.cpp - attn-lower-views ----------------------------------===//
 //
-// Before: memref.expand_shape with explicit sizes. After: memref.reinterpret_cast with the sizes and strides of the
-// result, for ops that upstream's expand-strided-metadata cannot lower: it computes a dynamic size from the others, and
-// crashes if a dimension is split into two of dynamic size.
+// Before: views of memrefs. After: memref.reinterpret_cast with the sizes and strides of the result, by upstream's
+// patterns, and by our own for a memref.expand_shape that upstream cannot lower: it computes a dynamic size from the
+// others, and crashes if a dimension is split into two of dynamic size.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/RewriteOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 
 namespace attn {
-#define GEN_PASS_DEF_LOWEREXPANDSHAPEPASS
+#define GEN_PASS_DEF_LOWERVIEWSPASS
 #include "attn/Conversion/Passes.h.inc"
 } // namespace attn
 
@@ -58,18 +60,22 @@ static void lower(IRRewriter &rewriter, memref::ExpandShapeOp op) {
 }
 
 namespace {
-struct LowerExpandShapePass : public attn::impl::LowerExpandShapePassBase<LowerExpandShapePass> {
+struct LowerViewsPass : public attn::impl::LowerViewsPassBase<LowerViewsPass> {
   using Base::Base;
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    SmallVector<memref::ExpandShapeOp> ops;
+    SmallVector<memref::ExpandShapeOp> unknown;
     getOperation()->walk([&](memref::ExpandShapeOp op) {
       if (isUnknownUpstream(op))
-        ops.push_back(op);
+        unknown.push_back(op);
     });
-    for (memref::ExpandShapeOp op : ops)
+    for (memref::ExpandShapeOp op : unknown)
       lower(rewriter, op);
+    RewritePatternSet patterns(&getContext());
+    memref::populateExpandStridedMetadataPatterns(patterns);
+    (void)attn::rewriteOps(getOperation(), std::move(patterns),
+                           llvm::IsaPred<ViewLikeOpInterface, memref::ExtractStridedMetadataOp>);
   }
 };
 } // namespace
