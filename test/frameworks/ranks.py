@@ -11,6 +11,8 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from paths import OBJECTS
+
 # Ranks are forks of one process that has imported PyTorch and done nothing else; each by itself would take 2 s for it.
 START = "forkserver"
 multiprocessing.set_forkserver_preload(["torch"])
@@ -23,7 +25,7 @@ def _process(rank, ranks, folder, function, arguments):
 
     torch.set_num_threads(1)
     attn.set_num_threads(1)
-    attn.set_cache(directory=f"{folder}/kernels")
+    attn.set_cache(directory=f"{folder}/kernels", objects=OBJECTS)
     _compile.compile = _one_after_the_other(_compile.compile, f"{folder}/lock")
     store = dist.FileStore(f"{folder}/store{ranks}", ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=TIMEOUT)
