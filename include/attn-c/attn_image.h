@@ -41,6 +41,11 @@ ATTN_API attn_status attn_module_load(const char *image, size_t size, attn_modul
  * week is removed, and the oldest beyond 1 GiB. Files of the folder are code: nobody else may write there. */
 ATTN_API void attn_set_object_cache(const char *folder);
 
+/* Whether later compilations of the calling thread run a few passes of LLVM in place of its -O3: they take two thirds
+ * of the time, and kernels are slower. For tests of what stands around kernels; keep no such kernel where others load
+ * it. */
+ATTN_API void attn_set_quick_code(int32_t quick);
+
 #ifdef __cplusplus
 }
 #endif

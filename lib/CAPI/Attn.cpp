@@ -77,6 +77,8 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
 
 /// Of attn_set_object_cache.
 static thread_local std::string objectCache;
+/// Of attn_set_quick_code.
+static thread_local bool isQuick = false;
 
 Expected<CompileOptions> attn::getCompileOptions(const attn_compile_options *given) {
   StringRef parallel = given && given->parallel ? given->parallel : "openmp";
@@ -89,6 +91,7 @@ Expected<CompileOptions> attn::getCompileOptions(const attn_compile_options *giv
   options.reference = given && given->reference;
   options.failOnFallback = given && given->fail_on_fallback;
   options.objectCache = objectCache;
+  options.isQuick = isQuick;
   return options;
 }
 
@@ -221,6 +224,8 @@ int32_t attn_use_cuda_driver(const char *path, char *message, size_t size) {
 }
 
 void attn_set_object_cache(const char *folder) { objectCache = folder ? folder : ""; }
+
+void attn_set_quick_code(int32_t quick) { isQuick = quick != 0; }
 
 void attn_set_num_threads(int threads) { attn_runtime_set_num_threads(threads); }
 int attn_get_num_threads(void) { return attn_runtime_get_num_threads(); }

@@ -18,6 +18,8 @@ from attn.words import _signatures
 # What an IR file has and a problem line never has; and what may follow a problem line.
 MLIR_MARKS = frozenset("@%{(")
 AFTER_LINE = ("captures(", "score_mod", "mask_mod")
+# Set by tests of what stands around kernels: LLVM takes two thirds of the time, and kernels are slower.
+is_quick = False
 
 
 @_signatures.explains_arguments
@@ -97,6 +99,7 @@ def compile_source(source: Source, *, cache: bool = True) -> tuple[int, dict[str
     def work() -> tuple[int | None, str]:
         module, message = ctypes.c_void_p(), ctypes.c_void_p()
         library.attn_set_object_cache(_disk_cache.objects() if use_cache else None)  # of this thread
+        library.attn_set_quick_code(is_quick)
         library.attn_compile_cancellable(
             *(source.kind, source.data, len(source.data), ctypes.byref(options)),
             *(ctypes.byref(cancel), ctypes.byref(module), ctypes.byref(message)),

@@ -167,6 +167,7 @@ def _signatures() -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "attn_use_cuda_driver": (ctypes.c_int32, (text, *message)),
         "attn_set_num_threads": (None, (number,)),
         "attn_set_object_cache": (None, (text,)),
+        "attn_set_quick_code": (None, (ctypes.c_int32,)),
         "attn_get_num_threads": (number, ()),
         "attn_version": (text, ()),
         "attn_targets": (text, ()),
