@@ -98,6 +98,8 @@ KERNELS = {
     "wgmma fp8": Kernel("b1 hq1 sq? sk? d64 bf16 kv=fp8", more=("sq=65,sk=130", "sq=34,sk=64"), **HOPPER),
     "wgmma lengths": Kernel("b3 hq2 sq150 sk256 d64 bf16 kv_lengths q_lengths", **HOPPER),
     "wgmma varlen": Kernel("b3 hq2 sq150 sk200 d64 f16 layout=varlen causal=bottom_right", **HOPPER),
+    # Two groups of warps with the same rows, split keys.
+    "wgmma latent": Kernel("b2 hq40 hkv1 sq1 sk600 d64 dv384 bf16 kv_lengths out=lse", **HOPPER),
     # Rotated, queries without keys; sums alone.
     "wgmma backward": Kernel(
         "b1 hq2 hkv1 sq300 sk250 d64 bf16 causal=bottom_right grad=q,k,v", **BACKWARD | {"target": "sm_90a"}

@@ -108,7 +108,7 @@ static void buildSelectSchedulePhase(OpPassManager &pm, const PhaseOptions &phas
   if (phase.isGpu()) {
     pm.addNestedPass<func::FuncOp>(createPadKeySumsPass());
     pm.addNestedPass<func::FuncOp>(createSplitAccumulationPass());
-    pm.addNestedPass<func::FuncOp>(createSplitValuesPass());
+    pm.addNestedPass<func::FuncOp>(createSplitValuesPass({options.target}));
   }
   // A schedule by hand is for the whole kernel.
   else if (options.schedule.empty()) {

@@ -6,8 +6,11 @@
 
 #include "ScheduleVerifier.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Schedule/ColumnGroups.h"
 #include "attn/Target/BlockLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -101,7 +104,37 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
   bool hasPanels = getInstruction().getInfo().readsPanels();
   if (isQuantised(getElementTypeOrSelf(op->getOperand(1).getType())))
     keyBytes = BlockLayout::getKeyBytes(d, dv, bits / 8, /*keyBytes=*/1, hasPanels, getWarps());
-  return BlockLayout::get(getBlockRows(), getKeyTile(), d, dv, bits / 8, keyBytes, hasPanels, getStages()).bytes;
+  bool isCopiedOnce = getProducer() && getColumnGroups(*this, dv) > 1 && readsColumnsOfKey(op);
+  int64_t rows = getRowsOfBlock(*this, dv), copied = isCopiedOnce ? 0 : dv;
+  return BlockLayout::get(rows, getKeyTile(), d, copied, bits / 8, keyBytes, hasPanels, getStages()).bytes;
+}
+
+/// A tensor or memref, and where a slice of it begins; `offsets` are empty where that is not known.
+static std::pair<Value, SmallVector<OpFoldResult>> findBegin(Value slice) {
+  int64_t rank = cast<ShapedType>(slice.getType()).getRank();
+  SmallVector<OpFoldResult> offsets(rank, Builder(slice.getContext()).getIndexAttr(0));
+  bool isKnown = true;
+  while (auto op = slice.getDefiningOp<OffsetSizeAndStrideOpInterface>()) {
+    slice = op->getOperand(0);
+    isKnown &= cast<ShapedType>(slice.getType()).getRank() == rank;
+    for (auto [sum, offset, stride] : llvm::zip(offsets, op.getMixedOffsets(), op.getMixedStrides())) {
+      isKnown &= isConstantIntValue(stride, 1) && (isConstantIntValue(sum, 0) || isConstantIntValue(offset, 0));
+      sum = isConstantIntValue(sum, 0) ? offset : sum;
+    }
+  }
+  return {slice, isKnown ? offsets : SmallVector<OpFoldResult>()};
+}
+
+bool attn::areFirstColumns(Value part, Value rows) {
+  auto [whole, offsets] = findBegin(part);
+  auto [other, others] = findBegin(rows);
+  return whole == other && !offsets.empty() && isEqualConstantIntOrValueArray(offsets, others);
+}
+
+bool attn::readsColumnsOfKey(Operation *op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  return areFirstColumns(op->getOperand(2), op->getOperand(1)) &&
+         maps[1].getResults().drop_back() == maps[2].getResults().drop_back();
 }
 
 /// True where rows of K have another type than Q.
@@ -198,10 +231,17 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
   }
   if (getSharedKeys() && failed(verifySharedKeys(op, getQueryTile(), "shared_keys = false")))
     return failure();
-  if (failed(verifyGpuOp(op)) || failed(verifyInstruction(op, *this)))
+  int64_t valueSize = getStaticSize(op, DimKind::ValueSize), columnGroups = getColumnGroups(*this, valueSize);
+  if (failed(verifyGpuOp(op, std::min(columnGroups, kMaxColumnGroups) * kMaxBlockValueSize)) ||
+      failed(verifyInstruction(op, *this)))
     return failure();
-  int64_t rows = getBlockRows(), queries = getStaticSize(op, DimKind::Query);
-  int64_t groupRows = getQueryTile() * getGroupSize(op);
+  int64_t groupWarps = columnGroups * getInstruction().getInfo().warps, groupColumns = columnGroups * kWgmmaRows;
+  if (columnGroups > 1 && (getWarps() % groupWarps != 0 || valueSize % groupColumns != 0))
+    return emitError() << "warps to be a multiple of " << groupWarps << ", and columns of V of " << groupColumns
+                       << ", where " << columnGroups << " groups of warps share rows, found " << getWarps() << " and "
+                       << valueSize << "; write warps = " << groupWarps << ", or instruction = mma for parts of V";
+  int64_t rows = getRowsOfBlock(*this, valueSize), queries = getStaticSize(op, DimKind::Query);
+  int64_t groupRows = getQueryTile() * getHeadsOfBlock(*this, getGroupSize(op), valueSize);
   if (getSharedKeys() && groupRows > rows)
     return emitError() << "warp_rows times warps with shared_keys to be at least the " << groupRows
                        << " query rows of a head of K, found " << rows
@@ -213,7 +253,7 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
   if (!getSharedKeys() && queries > 0 && getQueryTile() > queries)
     return emitError() << "query_tile of at most the " << queries << " query rows, found " << getQueryTile()
                        << "; write query_tile = " << queries;
-  int64_t columns = getKeyTile() + getStaticSize(op, DimKind::ValueSize);
+  int64_t columns = getKeyTile() + valueSize / columnGroups;
   if (getWarpRows() * columns > kMaxThreadAccumulators * getLanes())
     return emitError() << "warp_rows times columns of V and keys of a tile to be at most "
                        << kMaxThreadAccumulators * getLanes() << ", found " << getWarpRows() << " times " << columns

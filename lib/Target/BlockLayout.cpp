@@ -49,7 +49,8 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
   layout.keyOffset = std::max(layout.query.getBytes(), layout.output.getBytes());
   layout.stages = stages;
   layout.valueOffset = layout.keyOffset + stages * layout.key.getBytes();
-  layout.barrierOffset = layout.valueOffset + stages * layout.value.getBytes();
+  // Without columns, V is columns of K.
+  layout.barrierOffset = layout.valueOffset + (dv > 0 ? stages * layout.value.getBytes() : 0);
   layout.bytes = layout.barrierOffset + (hasPanels && stages > 1 ? 2 * stages * kBarriersOfStage * kBarrierBytes : 0);
   return layout;
 }

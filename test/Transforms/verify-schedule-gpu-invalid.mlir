@@ -51,6 +51,16 @@ func.func @registers(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<1
 
 // -----
 
+// Two groups of four warps share rows.
+func.func @columns(%q: tensor<64x1x576xf16>, %k: tensor<1x99x576xf16>, %v: tensor<1x99x512xf16>, %o: tensor<64x1x512xf16>) -> tensor<64x1x512xf16> {
+  // expected-error @below {{schedule: expected warps to be a multiple of 8, and columns of V of 128, where 2 groups of warps share rows, found 4 and 512; write warps = 8, or instruction = mma for parts of V}}
+  %0 = attn.sdpa ins(%q, %k, %v : tensor<64x1x576xf16>, tensor<1x99x576xf16>, tensor<1x99x512xf16>) outs(%o : tensor<64x1x512xf16>)
+      {schedule = #attn.block<query_tile = 1, key_tile = 32, warps = 4, warp_rows = 16, instruction = wgmma, shared_keys = true>} -> tensor<64x1x512xf16>
+  return %0 : tensor<64x1x512xf16>
+}
+
+// -----
+
 // Four warps multiply together.
 func.func @two_warps(%q: tensor<32x64xf16>, %o: tensor<32x64xf16>) -> tensor<32x64xf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf16>, tensor<32x64xf16>, tensor<32x64xf16>) outs(%o : tensor<32x64xf16>)

@@ -97,7 +97,8 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
   let description = [{
     A block keeps its output in registers, 256 columns at most. An `attn.sdpa` of more columns of V becomes several, on
     slices of V and of the output, as for the 512 columns of latent attention (DeepSeek-V2). Each computes the scores
-    again, as a remark reports. The first one writes the log-sum-exp. Pages of a cache stay pages.
+    again, as a remark reports. The first one writes the log-sum-exp. Pages of a cache stay pages. Where warpgroups of a
+    block share rows, as in decode of latent heads on sm_90a, up to 512 columns stay.
 
     Rejects more than 16384 columns, which would be more than 64 kernels; skips fewer than 257, dynamic ones and
     memrefs.
@@ -113,6 +114,7 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
 def SpecializeSequencesPass : Pass<"attn-specialize-sequences", "::mlir::func::FuncOp"> {

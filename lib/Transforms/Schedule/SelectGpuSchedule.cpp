@@ -8,7 +8,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "GpuSchedule.h"
 #include "attn/IR/ScoreFunctions.h"
+#include "attn/Schedule/ColumnGroups.h"
 #include "attn/Target/BlockLayout.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,8 +20,8 @@ using namespace attn;
 
 /// Rows of a fragment, and the depth in keys of one mma.
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
-/// Rows of a wgmma.
-static constexpr int64_t kWgmmaRows = 64;
+/// Rows of a wgmma, and its warps.
+static constexpr int64_t kWgmmaRows = 64, kGroupWarps = kWgmmaRows / kFragmentRows;
 /// Stages of K and of V with a producer.
 static constexpr int64_t kProducerStages = 2;
 /// Most rows of heads that share a key head in a tile: a warp has 16 of them. With more queries, prefill tiles are as
@@ -44,6 +46,7 @@ struct TileChoice {
 /// The parts of a schedule.
 struct BlockChoice {
   bool isDecode;
+  int64_t columnGroups = 1; ///< warpgroups that share rows
   InstructionAttr instruction;
   TileChoice tile;
   int64_t stages = 1;
@@ -106,16 +109,16 @@ static StringRef findObstacleToProducer(SdpaOp op) {
   return {};
 }
 
-/// Keys of a split, such that about `blocks` blocks result. 0 for no split.
+/// Keys of a split, such that about `blocks` blocks result, and with `isOneWave` no more. 0 for no split.
 static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
-                           int64_t leastKeys, int64_t blocks) {
+                           int64_t leastKeys, int64_t blocks, bool isOneWave) {
   int64_t keys = domain[numBatch + 1], tiles = 1;
   for (int64_t size : domain.take_front(numBatch))
     tiles = ShapedType::isDynamic(size) || ShapedType::isDynamic(tiles) ? ShapedType::kDynamic : tiles * size;
   if (ShapedType::isDynamic(keys) || ShapedType::isDynamic(tiles))
     return llvm::alignTo(kDynamicSplitKeys, keyTile);
   tiles = std::max<int64_t>(tiles / groupSize, 1);
-  int64_t ranges = llvm::divideCeil(blocks, tiles);
+  int64_t ranges = isOneWave ? std::max<int64_t>(blocks / tiles, 1) : llvm::divideCeil(blocks, tiles);
   int64_t split = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(std::max<int64_t>(keys, 1), ranges), keyTile),
                                     llvm::alignTo(leastKeys, keyTile));
   return split < keys ? split : 0;
@@ -143,15 +146,33 @@ static bool copiesOwnTiles(SdpaOp op, const BlockChoice &choice) {
   return (convertsRows(op) && !keepsBytes(op, choice)) || op.getKey().getDefiningOp<GatherPagesOp>();
 }
 
-static int64_t getBlockBytes(SdpaOp op, int64_t rows, int64_t warps, int64_t keyTile, bool hasPanels, int64_t stages) {
-  return BlockLayout::get(rows, keyTile, getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize),
-                          getElementBytes(op), getKeyBytes(op, warps, hasPanels), hasPanels, stages)
+static int64_t getBlockBytes(SdpaOp op, int64_t rows, int64_t warps, int64_t keyTile, bool hasPanels, int64_t stages,
+                             bool isCopiedOnce = false) {
+  return BlockLayout::get(rows, keyTile, getStaticSize(op, DimKind::HeadSize),
+                          isCopiedOnce ? 0 : getStaticSize(op, DimKind::ValueSize), getElementBytes(op),
+                          getKeyBytes(op, warps, hasPanels), hasPanels, stages)
       .bytes;
 }
 
 static int64_t getBlockBytes(SdpaOp op, const BlockChoice &choice) {
-  return getBlockBytes(op, choice.tile.rowBlock * choice.tile.warps, choice.tile.warps, choice.tile.keyTile,
-                       choice.instruction.getInfo().readsPanels(), choice.stages);
+  bool isCopiedOnce = choice.columnGroups > 1 && choice.stages > 1 && readsColumnsOfKey(op);
+  return getBlockBytes(op, choice.tile.rowBlock * choice.tile.warps / choice.columnGroups, choice.tile.warps,
+                       choice.tile.keyTile, choice.instruction.getInfo().readsPanels(), choice.stages, isCopiedOnce);
+}
+
+bool attn::canShareRows(SdpaOp op, const TargetInfo &target) {
+  int64_t queries = getStaticSize(op, DimKind::Query), valueSize = getStaticSize(op, DimKind::ValueSize);
+  bool isPlain = !op.getBias() && !op.getMask() && !op.getDropoutP() && !op.getCuSeqlensQ() && !convertsRows(op) &&
+                 findObstacleToProducer(op).empty();
+  if (!target.gpu || !target.gpu->hasWgmma || !isPlain || getElementBytes(op) != 2 || ShapedType::isDynamic(queries) ||
+      ShapedType::isDynamic(valueSize))
+    return false;
+  int64_t groups = llvm::divideCeil(valueSize, kMaxBlockValueSize), rows = queries * getGroupSize(op);
+  bool fits = groups > 1 && groups <= kMaxColumnGroups && valueSize % (groups * kWgmmaRows) == 0 &&
+              getGroupSize(op) % llvm::divideCeil(rows, kWgmmaRows) == 0;
+  return fits && queries >= 1 && queries <= kMaxDecodeQueries && rows > kWgmmaRows / 2 && rows <= kMaxDecodeRows &&
+         getBlockBytes(op, kWgmmaRows, groups * kGroupWarps, kDecodeKeys, /*hasPanels=*/true, kProducerStages) <=
+             target.gpu->sharedBytesPerBlock;
 }
 
 /// True where the rows of all heads that share a key head are one tile.
@@ -172,10 +193,21 @@ static bool sharesKeys(SdpaOp op, int64_t largest) {
 static BlockChoice chooseInstruction(SdpaOp op, const TargetInfo &target) {
   int64_t headSize = std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  BlockChoice choice{sharesKeys(op, target.gpu->sharedBytesPerBlock), instruction,
+  BlockChoice choice{sharesKeys(op, target.gpu->sharedBytesPerBlock), /*columnGroups=*/1, instruction,
                      choosePrefillTile(op, instruction.getInfo(), headSize)};
   if (!target.gpu->hasWgmma)
     return choice;
+  if (canShareRows(op, target)) {
+    choice.isDecode = true;
+    choice.columnGroups = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), kMaxBlockValueSize);
+    choice.instruction = InstructionAttr::get(op.getContext(), Instruction::WGMMA);
+    choice.noProducer = {};
+    // K and V of more keys do not fit beside each other; half as many read Q twice as often.
+    choice.tile = {kFragmentRows, choice.columnGroups * kGroupWarps,
+                   readsColumnsOfKey(op) ? 2 * kDecodeKeys : kDecodeKeys,
+                   "heads fill the rows of a wgmma, and warpgroups have columns of V"};
+    return choice;
+  }
   if (const char *obstacle = findObstacleToWgmma(op, instruction.getInfo(), choice.isDecode)) {
     emitRemark(op, RemarkOutcome::Missed, "no-wgmma") << obstacle;
     return choice;
@@ -248,18 +280,25 @@ static int64_t chooseDecodeSplit(SdpaOp op, const BlockChoice &choice, const Tar
   int64_t leastKeys = converts && !keepsBytes(op, choice)      ? kMinConvertedSplitKeys
                       : converts || copiesOwnTiles(op, choice) ? kMinPagedSplitKeys
                                                                : kMinSplitKeys;
-  int64_t blocks =
-      target.gpu->multiprocessors * (converts ? kConvertingBlocksPerMultiprocessor : kDecodeBlocksPerMultiprocessor);
-  return chooseSplit(getStaticDomain(op), getNumBatchDims(op), getGroupSize(op), choice.tile.keyTile, leastKeys,
-                     blocks);
+  // A block of warpgroups fills a multiprocessor.
+  int64_t perMultiprocessor = choice.columnGroups > 1 ? 1
+                              : converts              ? kConvertingBlocksPerMultiprocessor
+                                                      : kDecodeBlocksPerMultiprocessor;
+  int64_t rows = getStaticSize(op, DimKind::Query) * getGroupSize(op),
+          parts = choice.columnGroups > 1 ? llvm::divideCeil(rows, kWgmmaRows) : 1;
+  return chooseSplit(getStaticDomain(op), getNumBatchDims(op), getGroupSize(op) / parts, choice.tile.keyTile, leastKeys,
+                     target.gpu->multiprocessors * perMultiprocessor, /*isOneWave=*/choice.columnGroups > 1);
 }
 
 FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &target) {
-  if (failed(verifyGpuOp(op)))
+  if (failed(verifyGpuOp(op, canShareRows(op, target) ? kMaxColumnGroups * kMaxBlockValueSize : kMaxBlockValueSize)))
     return failure();
   int64_t queries = getStaticSize(op, DimKind::Query), largest = target.gpu->sharedBytesPerBlock;
   BlockChoice choice = chooseInstruction(op, target);
-  if (choice.isDecode) {
+  if (choice.columnGroups > 1) {
+    choice.stages = kProducerStages;
+    emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << choice.tile.reason;
+  } else if (choice.isDecode) {
     chooseDecodeTile(op, choice);
   } else {
     emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << choice.tile.reason;

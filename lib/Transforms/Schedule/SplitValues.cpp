@@ -2,13 +2,16 @@
 //
 // Before: attn.sdpa with any number of value columns. After: several, each with as many columns as a block's
 // accumulators hold, on slices of V and of the output. Each computes the scores again: that product is the price of
-// columns beyond the limit, as in the latent heads of DeepSeek-V2 (576 and 512; arXiv:2405.04434).
+// columns beyond the limit, as in prefill of the latent heads of DeepSeek-V2 (576 and 512; arXiv:2405.04434). Where
+// warpgroups share the rows of a block, as in decode of these heads with wgmma, it is one.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "GpuSchedule.h"
 #include "attn/Schedule/Schedule.h"
+#include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -141,13 +144,20 @@ static void split(RewriterBase &b, SdpaOp op, int64_t size) {
 
 namespace {
 struct SplitValuesPass : public attn::impl::SplitValuesPassBase<SplitValuesPass> {
+  using Base::Base;
+
   void runOnOperation() override {
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
+      return signalPassFailure();
     IRRewriter rewriter(&getContext());
     SmallVector<SdpaOp> ops;
     getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
     for (SdpaOp op : ops) {
       int64_t size = getStaticSize(op, DimKind::ValueSize);
       if (ShapedType::isDynamic(size) || size <= kMaxBlockValueSize || op->getNumResults() == 0)
+        continue;
+      if (canShareRows(op, *info))
         continue;
       // Diagnostics refer to the sizes in the source.
       if (failed(verifyGpuOp(op, kMaxParts * kMaxBlockValueSize)))

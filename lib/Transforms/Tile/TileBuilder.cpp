@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "attn/Schedule/ColumnGroups.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -78,6 +79,8 @@ TileShape::TileShape(OpBuilder &b, OnlineStepOp step)
     headsPerStep = getHeadsPerStep(*this);
   if (auto decode = dyn_cast<DecodeAttr>(schedule))
     headsPerStep = decode.getHeadsOfGroup(headsPerStep);
+  else if (auto block = dyn_cast<BlockAttr>(schedule))
+    headsPerStep = getHeadsOfBlock(block, headsPerStep, getStaticSize(step, DimKind::ValueSize));
   numSegments = getNumSegments(*this);
 }
 

@@ -87,37 +87,6 @@ func.func @strided(%q: !all, %k: !wide, %v: !wide, %out: !all) {
   return
 }
 
-// A state in memory.
-// CHECK-LABEL: gpu.func @state_kernel(
-//  CHECK-SAME:     instruction = wgmma>
-func.func @state(%q: !all, %k: !all, %v: !all, %out: !all,
-                 %all: memref<1x2x64x32xf32>) {
-  %c0 = arith.constant 0 : index
-  %c16 = arith.constant 16 : index
-  %c64 = arith.constant 64 : index
-  // expected-remark @below {{the state goes to memory}}
-  scf.forall (%h) in (2) {
-    %rows = memref.subview %q[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
-    %packed = memref.alloca() : !packed
-    attn.pack ins(%rows : !tile) outs(%packed : !packed) {maps = [#rows, #rows]}
-    %acc = memref.subview %all[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : memref<1x2x64x32xf32> to !acc
-    %max = memref.alloca() : !numbers
-    %sum = memref.alloca() : !numbers
-    attn.init_state outs(%acc, %max, %sum : !acc, !numbers, !numbers) {maps = [#rows, #row, #row]}
-    scf.for %j = %c0 to %c64 step %c16 {
-      %key = memref.subview %k[0, %h, %j, 0] [1, 1, 16, 32] [1, 1, 1, 1] : !all to !key
-      %value = memref.subview %v[0, %h, %j, 0] [1, 1, 16, 32] [1, 1, 1, 1] : !all to !key
-      attn.online_step ins(%packed, %key, %value : !packed, !key, !key)
-          outs(%acc, %max, %sum : !acc, !numbers, !numbers)
-          {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
-    } {attn.consecutive}
-    %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
-    attn.finalize ins(%acc, %max, %sum : !acc, !numbers, !numbers)
-        outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}
-  }
-  return
-}
-
 // Slices of a reshape that depends on the block.
 // CHECK-LABEL: gpu.func @reshaped_kernel(
 //  CHECK-SAME:     instruction = wgmma>

@@ -21,6 +21,7 @@
 #include "Warps/Producer.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/ScoreFunctions.h"
+#include "attn/Schedule/ColumnGroups.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -282,7 +283,8 @@ private:
   static bool isHeld(gpu::GPUFuncOp kernel, StepLoop step) {
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
     int64_t keys = schedule.getKeyTile(), rows = kFragmentRows;
-    int64_t numbers = getStaticSize(step.values, DimKind::ValueSize) + keys + keys / 2;
+    int64_t columns = getStaticSize(step.values, DimKind::ValueSize);
+    int64_t numbers = columns / getColumnGroups(schedule, columns) + keys + keys / 2;
     int64_t others = kOtherRegisters;
     for (Operation &op : *step.loop.getBody()) {
       if (auto map = dyn_cast<MapScoresOp>(op))

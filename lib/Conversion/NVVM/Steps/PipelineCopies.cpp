@@ -14,6 +14,12 @@
 //
 // In that case all tiles but the last one are full: attn-tile ensures it.
 //
+// Where V is the first columns of K (a cache of latent heads) and warpgroups share rows, the tile of K serves both
+// products:
+//
+//   K(0) →
+//   each tile n:  wait K(n) | S = Q K^T | softmax | P V | wait for all readers | K(n + 1) →
+//
 // Before: attn-decompose-step; K and V are slices of global memory, or packed or gathered into buffers. After: no
 // product reads global memory.
 //
@@ -24,6 +30,7 @@
 #include "StepTiles.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/LoopAttrs.h"
+#include "attn/Schedule/ColumnGroups.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -87,7 +94,8 @@ public:
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
     int64_t stages = schedule.getProducer() ? 1 : schedule.getStages();
     std::optional<KeyOrder> order = findOrder(stages > 1);
-    tiles.createKeyTiles(order ? stages : 1);
+    bool isCopiedOnce = order && schedule.getProducer() && areColumnsOfKeys(schedule);
+    tiles.createKeyTiles(order ? stages : 1, isCopiedOnce);
     if (order) {
       pipeline(*order);
       return success();
@@ -99,6 +107,15 @@ public:
   }
 
 private:
+  /// True where warpgroups share rows, and the values of each step are the first columns of its keys.
+  bool areColumnsOfKeys(BlockAttr schedule) {
+    return llvm::all_of(tiles.steps, [&](Step step) {
+      return getColumnGroups(schedule, getStaticSize(step.values, DimKind::ValueSize)) > 1 &&
+             areFirstColumns(step.values.getRhs(), step.scores.getRhs()) &&
+             tiles.getCopyMaps(step.scores) == tiles.getCopyMaps(step.values);
+    });
+  }
+
   /// Fills the tiles at the start of each step.
   void fillTiles(Step step) {
     Location loc = step.scores.getLoc();
@@ -282,6 +299,14 @@ private:
     // K has arrived, and all reads of the previous V are done.
     b.setInsertionPoint(step.scores);
     WaitOp::create(b, loc, ValueRange{tiles.queryToken, ahead.keys.front()}, pending);
+    if (tiles.key == tiles.value) {
+      b.setInsertionPointAfter(step.values);
+      WaitOp::create(b, loc, /*tokens=*/ValueRange(), /*pending=*/0);
+      if (Value next = copyKeysAfter(step.scores, keys, narrow(getBegin(step.scores, keys)),
+                                     keys.getMixedSizes()[*tiles.getKeyDim(step.scores)], end, ahead.stage))
+        ahead.keys.front() = next;
+      return ahead;
+    }
     ahead.values.push_back(
         stages == 1
             ? tiles.copyRows(step.values, values, tiles.value)

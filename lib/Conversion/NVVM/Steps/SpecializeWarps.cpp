@@ -70,8 +70,6 @@ public:
     kernel.walk([&](Operation *op) {
       if (isa<GatherPagesOp, ClassifyTileOp>(op))
         obstacle = "all threads of the block look rows up, or look at the mask of a tile";
-      if (isa<StoreStateOp>(op))
-        obstacle = "the state goes to memory";
       if (auto copy = dyn_cast<CopyOp>(op); copy && tiles.contains(getRoot(copy.getOutput())))
         boxes.add(copy, schedule.getKeyTile());
     });
@@ -258,8 +256,13 @@ private:
 
   /// A box knows neither the end of a slice in memory nor lse. For K alone, such rows do no harm: their scores are
   /// removed.
-  void clearRows(ProductOp first, Value tile, CopyOp copy, bool hasGradients) {
-    bool hasEnd = (hasGradients || first.getContraction() == Contraction::Values) && readsMemory(first.getRhs());
+  void clearRows(ArrayRef<Operation *> readers, Value tile, CopyOp copy, bool hasGradients) {
+    auto first = cast<ProductOp>(readers.front());
+    bool readsValues = llvm::any_of(readers, [](Operation *op) {
+      auto product = dyn_cast<ProductOp>(op);
+      return product && product.getContraction() == Contraction::Values;
+    });
+    bool hasEnd = (hasGradients || readsValues) && readsMemory(first.getRhs());
     bool mayBeEmpty = bool(copy.getLse());
     if (!hasEnd && !mayBeEmpty)
       return;
@@ -295,7 +298,7 @@ private:
     kernel.walk([&](WaitOp wait) {
       for (auto [token, tile] : llvm::zip(wait.getTokens(), wait.getStages()))
         if (SmallVector<Operation *> readers = findReaders(wait, tile); !readers.empty())
-          clearRows(cast<ProductOp>(readers.front()), tile, findCopy(token), hasGradients);
+          clearRows(readers, tile, findCopy(token), hasGradients);
     });
     kernel.walk([&](WaitOp wait) {
       for (Value tile : wait.getStages())

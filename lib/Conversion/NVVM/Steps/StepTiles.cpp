@@ -50,7 +50,7 @@ LogicalResult StepTiles::createQueryTile() {
   return success();
 }
 
-void StepTiles::createKeyTiles(int64_t numStages) {
+void StepTiles::createKeyTiles(int64_t numStages, bool isCopiedOnce) {
   stages = numStages;
   auto create = [&](ProductOp product, DimKind columns) {
     SmallVector<int64_t> shape;
@@ -62,7 +62,7 @@ void StepTiles::createKeyTiles(int64_t numStages) {
   };
   b.setInsertionPointAfter(query.getDefiningOp());
   key = create(steps.front().scores, DimKind::HeadSize);
-  value = create(steps.front().values, DimKind::ValueSize);
+  value = isCopiedOnce ? key : create(steps.front().values, DimKind::ValueSize);
 }
 
 Type StepTiles::getTileType(ProductOp product) const {

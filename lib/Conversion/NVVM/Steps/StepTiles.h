@@ -25,8 +25,8 @@ public:
   mlir::LogicalResult findSteps();
   /// Creates the tile of Q of all steps, copied where Q was packed.
   mlir::LogicalResult createQueryTile();
-  /// Creates `numStages` tiles of K and of V.
-  void createKeyTiles(int64_t numStages);
+  /// Creates `numStages` tiles of K and of V, or of K alone where V is columns of it.
+  void createKeyTiles(int64_t numStages, bool isCopiedOnce = false);
   /// Replaces the buffers into which K and V were packed or gathered by the tiles. Steps may share a buffer.
   void moveBuffers();
   /// Makes the product read its tile, and records the map of its keys in memory.

@@ -6,6 +6,7 @@
 
 #include "KernelTiles.h"
 #include "Producer.h"
+#include "attn/Schedule/ColumnGroups.h"
 
 using namespace mlir;
 using namespace attn;
@@ -90,8 +91,10 @@ BlockLayout KernelTiles::getLayout(BlockAttr schedule) const {
   if (columns.empty() && rows.empty()) {
     if (d == 0)
       return {};
-    BlockLayout layout = BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, elementBytes, keyBytes,
-                                          schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
+    int64_t copied = !keys.empty() && keys == values ? 0 : dv;
+    BlockLayout layout =
+        BlockLayout::get(getRowsOfBlock(schedule, dv), schedule.getKeyTile(), d, copied, elementBytes, keyBytes,
+                         schedule.getInstruction().getInfo().readsPanels(), schedule.getStages());
     for (Value operand : operands)
       layout.addOperand(schedule.getBlockRows(), schedule.getKeyTile(), getElementBytes(operand.getType()));
     if (hasQueryStages)

@@ -97,12 +97,15 @@ LogicalResult KernelLowering::placeTiles() {
                                        wb.constant(1));
     wb.store(wb.constant(0), exchanges, 4);
   }
-  for (Value root : found.queries)
+  for (Value root : found.queries) {
     tiles[root] = {layout.query, layout.queryOffset};
+    tiles[root].isAddressedAgain = wb.columnGroups > 1;
+  }
   for (Value root : found.keys)
     tiles[root] = {layout.key, layout.keyOffset};
   for (Value root : found.values)
-    tiles[root] = {layout.value, layout.valueOffset};
+    if (!found.keys.contains(root)) // V may be columns of K
+      tiles[root] = {layout.value, layout.valueOffset};
   if (found.output)
     tiles[found.output] = {layout.output, /*offset=*/0};
   for (auto &[root, tile] : tiles)

@@ -6,6 +6,7 @@
 
 #include "WarpTile.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Schedule/ColumnGroups.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <numeric>
@@ -35,10 +36,18 @@ static LLVM::GlobalOp getSharedMemory(OpBuilder &b, gpu::GPUFuncOp kernel, bool 
                                 Attribute(), hasPanels ? kPanelAlignment : kRowAlignment, kSharedSpace);
 }
 
+/// The columns of V of a kernel's state; 0 without one.
+static int64_t getValueSize(gpu::GPUFuncOp kernel) {
+  int64_t size = 0;
+  kernel.walk([&](InitStateOp op) { size = getStaticSize(op, DimKind::ValueSize); });
+  return size;
+}
+
 WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr schedule)
     : b(builder), loc(kernel.getLoc()), instruction(schedule.getInstruction().getInfo()), lanes(schedule.getLanes()),
       threads(schedule.getThreads()), warpRows(schedule.getWarpRows()), blockRows(schedule.getBlockRows()),
-      keyTile(schedule.getKeyTile()) {
+      keyTile(schedule.getKeyTile()), columnGroups(getColumnGroups(schedule, getValueSize(kernel))) {
+  blockRows /= columnGroups;
   LLVM::GlobalOp memory = getSharedMemory(b, kernel, instruction.readsPanels());
   b.setInsertionPointToStart(&kernel.getBody().front());
   sharedBase = LLVM::AddressOfOp::create(b, loc, memory);
@@ -54,8 +63,14 @@ void WarpBuilder::place(Value number) {
   lane = remainder(thread, lanes);
   quad = divide(lane, 4);
   quadLane = remainder(lane, 4);
-  firstRow = multiply(warp, warpRows);
+  if (columnGroups > 1)
+    columnGroup = divide(warp, blockRows / warpRows);
+  firstRow = multiply(getRowWarp(), warpRows);
 }
+
+Value WarpBuilder::getRowWarp() { return columnGroup ? remainder(warp, blockRows / warpRows) : warp; }
+
+Value WarpBuilder::isFirstColumnGroup() { return columnGroup ? isLess(columnGroup, constant(1)) : Value(); }
 
 static Value createMove(OpBuilder &b, Location loc, Type type, ValueRange operands, StringRef text,
                         StringRef constraints) {

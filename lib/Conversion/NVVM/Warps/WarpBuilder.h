@@ -108,6 +108,15 @@ public:
         mlir::NVVM::SharedSpaceAttr::get(b.getContext(), mlir::NVVM::SharedSpace::shared_cta));
   }
 
+  /// The warp's number among those with other rows.
+  mlir::Value getRowWarp();
+  /// The place of `x` among what all groups of warps that share rows have, where each has `size`.
+  mlir::Value placeInGroups(mlir::Value x, int64_t size) {
+    return columnGroup ? add(x, multiply(columnGroup, size)) : x;
+  }
+  /// True in the first of the groups of warps that share rows, for what they have in common; null where there is one.
+  mlir::Value isFirstColumnGroup();
+
   /// The address `byteOffset` bytes into shared memory.
   mlir::Value sharedAt(mlir::Value byteOffset);
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
@@ -134,7 +143,9 @@ public:
   mlir::Value thread, lane, warp, quad, quadLane; ///< quad = lane / 4, quadLane = lane % 4
   mlir::Value firstRow;                           ///< of the warp
   int64_t lanes, threads, warpRows, blockRows, keyTile, barrierThreads = 0;
-  bool hasFloat8 = false; ///< instructions convert e4m3
+  int64_t columnGroups = 1; ///< groups of warps that share rows, each with a part of V's columns
+  mlir::Value columnGroup;  ///< of the warp; null where there is one
+  bool hasFloat8 = false;   ///< instructions convert e4m3
 
 private:
   void place(mlir::Value number);

@@ -21,6 +21,10 @@ using namespace attn::nvvm;
 static constexpr double kLog2e = std::numbers::log2e, kLn2 = std::numbers::ln2;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
+static Value isFirstOfQuad(WarpBuilder &wb) {
+  return arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+}
+
 Value KernelLowering::getRow(int64_t fragment, int64_t half) {
   return wb.add(wb.add(wb.firstRow, wb.quad), fragment * kFragmentRows + half * 8);
 }
@@ -28,7 +32,7 @@ Value KernelLowering::getRow(int64_t fragment, int64_t half) {
 TileState KernelLowering::createSums(int64_t columns) {
   TileState sums;
   sums.fragments = wb.warpRows / kFragmentRows;
-  sums.valueBlocks = llvm::divideCeil(columns, kBlockColumns);
+  sums.valueBlocks = llvm::divideCeil(columns / wb.columnGroups, kBlockColumns);
   // Rows of panels, and of f32, have whole pairs of blocks.
   if (wb.instruction.readsPanels() || !wb.instruction.takesNarrow)
     sums.valueBlocks = llvm::alignTo(sums.valueBlocks, 2);
@@ -73,7 +77,7 @@ LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
           return index.getKind() == IndexKind::Query ? query : index.getKind() == IndexKind::Head ? head : Value();
         });
         max = wb.convert(start, wb.b.getF32Type());
-        Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+        Value isFirst = isFirstOfQuad(wb);
         Value counts = wb.select(isFirst, wb.real(1), wb.real(0));
         sum = wb.select(wb.isEqual(max, kMinusInf), wb.real(0), counts);
       }
@@ -93,8 +97,8 @@ LogicalResult KernelLowering::lowerStoreState(StoreStateOp op) {
   TileRows rows(wb, op);
   GlobalView acc(wb, op.getOutputAcc(), maps[3]), max(wb, op.getOutputMax(), maps[4]),
       sum(wb, op.getOutputSum(), maps[5]);
-  int64_t columns = getStaticSize(op, DimKind::ValueSize);
-  Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+  int64_t columns = getStaticSize(op, DimKind::ValueSize) / wb.columnGroups;
+  Value isFirst = wb.both(wb.isFirstColumnGroup(), isFirstOfQuad(wb));
   // Two interleaved pairs are four columns.
   int64_t pairs = state.isInterleaved ? 2 : 1;
   auto type = VectorType::get({2 * pairs}, wb.b.getF32Type());
@@ -110,7 +114,7 @@ LogicalResult KernelLowering::lowerStoreState(StoreStateOp op) {
         });
         Value start = rows.getOffset(wb, acc, row);
         for (int64_t block = 0; block * kBlockColumns < columns; block += pairs) {
-          Value column = state.getPairColumn(wb, block);
+          Value column = wb.placeInGroups(state.getPairColumn(wb, block), columns);
           Values elements;
           for (int64_t i = 0; i < 2 * pairs; ++i)
             elements.push_back(state.acc.get(wb, state.pairIndex(fragment, half, block + i / 2, i % 2)));
@@ -150,7 +154,7 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
         Value finite = wb.select(wb.isEqual(largest, kMinusInf), wb.real(0), largest);
         auto factor = [&](Value m) { return wb.exp2(wb.mulf(wb.subf(m, finite), wb.real(kLog2e))); };
         Value mine = factor(old), theirs = factor(other);
-        Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+        Value isFirst = isFirstOfQuad(wb);
         Value added = wb.select(isFirst, wb.mulf(theirs, otherSum), wb.real(0));
         state.max.set(wb, i, largest);
         state.sum.set(wb, i, wb.addf(wb.mulf(mine, state.sum.get(wb, i)), added));
@@ -223,7 +227,7 @@ static void stageRow(WarpBuilder &wb, const FinishedRow &finished, const SharedT
                      Type type) {
   for (int64_t pair = 0; pair * kBlockColumns < columns; ++pair) {
     Value packed = wb.packPair(finished.getQuotient(wb, pair, 0), finished.getQuotient(wb, pair, 1), type);
-    Value column = finished.state.getPairColumn(wb, pair);
+    Value column = wb.placeInGroups(finished.state.getPairColumn(wb, pair), columns);
     Value place = staged.at(wb, finished.row, wb.divide(column, kBlockColumns));
     place = LLVM::GEPOp::create(wb.b, wb.loc, place.getType(), wb.b.getI32Type(), place,
                                 ArrayRef<LLVM::GEPArg>{wb.divide(wb.remainder(column, kBlockColumns), 2)});
@@ -250,7 +254,7 @@ static void storeRow(WarpBuilder &wb, const FinishedRow &finished, const TileRow
   Value start = rows.getOffset(wb, output, finished.row);
   for (int64_t block = 0; block * kBlockColumns < columns; ++block)
     for (int64_t e = 0; e < 2; ++e) {
-      Value column = wb.add(finished.state.getPairColumn(wb, block), e);
+      Value column = wb.add(wb.placeInGroups(finished.state.getPairColumn(wb, block), columns), e);
       bool isWhole = (block + 1) * kBlockColumns <= columns;
       wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
         Value x = wb.convert(finished.getQuotient(wb, block, e), output.getElementType());
@@ -273,13 +277,13 @@ static void storeRowResult(WarpBuilder &wb, const FinishedRow &finished, const T
            view.getElementBytes());
 }
 
-/// Copies the rows of a warp from shared to global memory, 16 bytes per thread.
+/// Copies the rows of a warp from shared to global memory, 16 bytes per thread: of its columns.
 static void storeStagedRows(WarpBuilder &wb, const SharedTile &staged, const TileRows &rows, const GlobalView &output) {
-  int64_t chunks = staged.layout.usedChunks, total = wb.warpRows * chunks, lanes = wb.lanes;
+  int64_t chunks = staged.layout.usedChunks / wb.columnGroups, total = wb.warpRows * chunks, lanes = wb.lanes;
   auto vectorType = VectorType::get({kChunkBytes / 4}, wb.b.getI32Type());
   for (int64_t first = 0; first < total; first += lanes) {
     Value index = wb.add(wb.lane, first), row = wb.add(wb.firstRow, wb.divide(index, chunks)),
-          chunk = wb.remainder(index, chunks), isInside = rows.isInside(wb, output, row);
+          chunk = wb.placeInGroups(wb.remainder(index, chunks), chunks), isInside = rows.isInside(wb, output, row);
     if (first + lanes > total) {
       Value isThere = wb.isLess(index, wb.constant(total));
       isInside = isInside ? wb.both(isInside, isThere) : isThere;
@@ -333,11 +337,11 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   std::optional<SharedTile> ownTile = findTile(op.getOutput());
   GlobalView output = ownTile ? GlobalView() : GlobalView(wb, op.getOutput(), maps[3]);
   Type type = getElementTypeOrSelf(op.getOutput().getType());
-  int64_t columns = getStaticSize(op, DimKind::ValueSize);
+  int64_t allColumns = getStaticSize(op, DimKind::ValueSize), columns = allColumns / wb.columnGroups;
   // 16-bit rows are staged in shared memory, so that each thread stores 16 bytes: in the place of Q, which the last
   // step has read by then, or in front of the stages of Q.
   SharedTile staged;
-  staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
+  staged.layout = SharedTileLayout(wb.blockRows, allColumns, 2, wb.instruction.readsPanels());
   bool isStaged = ownTile || (type.getIntOrFloatBitWidth() == 16 && output.isContiguous(rows.numBatch + 1) &&
                               columns % (kChunkBytes / 2) == 0 && layout.bytes > 0);
   if (ownTile) {
@@ -350,12 +354,12 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
     if (layout.queryOffset != 0)
       wb.syncWarp(); // its lanes have read what they staged of the tile before
     else
-      waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
+      waitForReaders(wb, isThere && !wb.columnGroup && staged.layout.getPitch() == layout.query.getPitch());
   }
   SmallVector<std::pair<RowResult, GlobalView>, 0> results;
   for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
     results.emplace_back(result.first, GlobalView(wb, result.second, map));
-  Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+  Value isFirst = wb.both(wb.isFirstColumnGroup(), isFirstOfQuad(wb));
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment) {
     SmallVector<FinishedRow, 0> halves;
     for (int64_t half = 0; half < kThreadRows; ++half) {

@@ -90,7 +90,7 @@ public:
   }
 
   Values startKeys(int64_t keyBlocks) override {
-    Value group = wb.divide(wb.warp, kRows / kFragmentRows);
+    Value group = wb.divide(wb.getRowWarp(), kRows / kFragmentRows);
     Value queries = getDescriptor(query, wb.multiply(group, kRows * query.layout.getPitch()), kChunkBytes);
     Value keys = getDescriptor(key, Value(), kChunkBytes);
     Values scores(keyBlocks * kFragmentElements, LLVM::UndefOp::create(wb.b, wb.loc, wb.b.getF32Type()));
@@ -104,7 +104,9 @@ public:
   }
 
   Values startValues(ArrayRef<Value> weights, const TileState &state) override {
-    Value values = getDescriptor(value, Value(), value.layout.getPanelBytes());
+    int64_t panels = state.valueBlocks * kBlockColumns * kElementBytes / value.layout.getPitch();
+    Value columns = wb.columnGroup ? wb.multiply(wb.columnGroup, panels * value.layout.getPanelBytes()) : Value();
+    Value values = getDescriptor(value, columns, value.layout.getPanelBytes());
     Values acc;
     for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
       acc.push_back(state.acc.get(wb, i));
