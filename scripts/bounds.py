@@ -25,6 +25,8 @@ SCHEDULERS = 4
 SPECIAL_LANES = 16
 LDSM_CYCLES = 4
 LANES = 32
+# Columns of V that the registers of four warps hold.
+MOST_COLUMNS = 256
 # The emulator executes as many tiles of rows, and at most so many keys.
 EMULATED_TILES, EMULATED_KEYS = 2, 1024
 
@@ -110,10 +112,13 @@ def count_round(line: str, steps: str, functions: dict[str, list[sass.Block]], r
     if not loops:
         return None
     keys, warps = int(schedule["key_tile"]), int(schedule["warps"])
-    rows = warps * int(schedule["warp_rows"])
     head, value = read(line, "d"), read(line, "dv", read(line, "d"))
-    # Several kernels have a part of the columns of V each, and compute the scores again.
-    depth = sum(-(-size // 16) * 16 for size in [head] * len(loops) + [value])
+    # Several kernels, or groups of warps with the same rows, have a part of the columns of V each, and compute the
+    # scores again.
+    shares_rows = schedule["instruction"] == "wgmma" and "shared_keys" in schedule
+    groups = -(-value // MOST_COLUMNS) if shares_rows else 1
+    rows = warps * int(schedule["warp_rows"]) // groups
+    depth = sum(-(-size // 16) * 16 for size in [head] * max(len(loops), groups) + [value])
     one = 1 if "kv=" in line else 2
     read_bytes = keys * (head + value) * one if read(line, "sq", EMULATED_KEYS) * read(line, "hq") < 8192 else 0
     for name, element in (("bias", 2), ("mask", 1)):

@@ -5,7 +5,8 @@ blocks of a multiprocessor.
   scripts/ptxas-table.py                       writes benchmarks/problems/gpu_ptxas.txt
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
   scripts/ptxas-table.py --counts              executed instructions of the main loops for each HMMA, of machine code
-  scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys; --line=LINE: of other problems
+  scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys; --line=LINE: of other problems,
+                                               --line=FILE.mlir:KERNEL: of a source
   scripts/ptxas-table.py --bounds              cycles of a round of lines of gpu.txt, by what bounds them (bounds.py)
   scripts/ptxas-table.py --in-flight           bytes of K and V that decode kernels have on their way
 
@@ -129,11 +130,12 @@ def read_number(text: str, pattern: str) -> int:
 
 
 def compile_ptx(attnc: Path, line: str, target: str, folder: Path) -> tuple[Path, list[dict]]:
-    """The PTX of a line, and its launches as the manifest has them."""
+    """The PTX of a line, or of FILE.mlir:KERNEL, and its launches as the manifest has them."""
     ptx, manifest = folder / "k.ptx", folder / "k.json"
-    name = "sdpa_backward" if "grad=" in line else "sdpa"
-    words = [f"--problem={line}", f"--target={target}", f"--kernel={name}", f"--manifest={manifest}"]
-    words += ["--fail-on-fallback"]
+    file, _, kernel = line.partition(":")
+    name = kernel or ("sdpa_backward" if "grad=" in line else "sdpa")
+    words = [file if kernel else f"--problem={line}", f"--target={target}", f"--kernel={name}"]
+    words += [f"--manifest={manifest}", "--fail-on-fallback"]
     # What the manifest would have from ptxas comes from measure, with its notes.
     call(attnc, *words, "--emit=ptx", f"--ptxas={shutil.which('true')}", "-o", ptx)
     kernels = json.loads(manifest.read_text())["kernels"]

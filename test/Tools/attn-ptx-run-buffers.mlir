@@ -50,13 +50,13 @@ func.func @two(%q: tensor<1x1x40x64xbf16>, %k: tensor<1x1x40x64xbf16>, %v: tenso
 }
 
 // V is the first columns of K, a cache of latent heads; on sm_90a warpgroups share the heads' rows, and a tile of K
-// serves both products.
+// serves both products. Rows beyond the length are NaN.
 // REDEFINE: %{kernel} = latent
 // RUN: %{run}
-func.func @latent(%q: tensor<1x64x1x576xbf16>, %k: tensor<1x1x250x576xbf16>, %n: tensor<1xi32>,
-                  %o: tensor<1x64x1x512xbf16>) -> tensor<1x64x1x512xbf16> {
-  %v = tensor.extract_slice %k[0, 0, 0, 0] [1, 1, 250, 512] [1, 1, 1, 1] : tensor<1x1x250x576xbf16> to tensor<1x1x250x512xbf16>
-  %r = attn.sdpa ins(%q, %k, %v : tensor<1x64x1x576xbf16>, tensor<1x1x250x576xbf16>, tensor<1x1x250x512xbf16>)
-      kv_lengths(%n : tensor<1xi32>) outs(%o : tensor<1x64x1x512xbf16>) -> tensor<1x64x1x512xbf16>
-  return %r : tensor<1x64x1x512xbf16>
+func.func @latent(%q: tensor<1x40x1x448xbf16>, %k: tensor<1x1x150x448xbf16> {attn.name = "k"},
+                  %n: tensor<1xi32> {attn.name = "kv_lengths"}, %o: tensor<1x40x1x384xbf16>) -> tensor<1x40x1x384xbf16> {
+  %v = tensor.extract_slice %k[0, 0, 0, 0] [1, 1, 150, 384] [1, 1, 1, 1] : tensor<1x1x150x448xbf16> to tensor<1x1x150x384xbf16>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<1x40x1x448xbf16>, tensor<1x1x150x448xbf16>, tensor<1x1x150x384xbf16>)
+      kv_lengths(%n : tensor<1xi32>) outs(%o : tensor<1x40x1x384xbf16>) -> tensor<1x40x1x384xbf16>
+  return %r : tensor<1x40x1x384xbf16>
 }

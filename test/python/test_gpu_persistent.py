@@ -18,11 +18,13 @@ from test_gpu_wgmma import expect_seen, plant, replace
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
 TARGET = "sm_90a"
 HEADS = 2
-# (Sq, Sk, D, Dv, words): the tiles of two heads are few or many, the key tiles of a tile an odd number or none.
+# (Hq, Hkv, Sq, Sk, D, Dv, words): the tiles of two heads are few or many, the key tiles of a tile an odd number or
+# none. Of latent heads two groups of warps share the rows, and a tile is the heads of a head of K.
 PROBLEMS = [
-    (129, 330, 40, 136, ""),
-    (300, 203, 128, 128, "causal=bottom_right"),
-    (300, 60, 64, 64, "causal=bottom_right"),
+    (HEADS, HEADS, 129, 330, 40, 136, ""),
+    (HEADS, HEADS, 300, 203, 128, 128, "causal=bottom_right"),
+    (HEADS, HEADS, 300, 60, 64, 64, "causal=bottom_right"),
+    (120, 3, 1, 150, 64, 384, ""),
 ]
 
 
@@ -36,11 +38,12 @@ def multiprocessors():
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_bits_do_not_depend_on_the_device(problem, tmp_path, multiprocessors):
-    sq, sk, d, dv, words = problem
-    line = f"b1 hq{HEADS} sq? sk? d{d} dv{dv} bf16 {words}"
+    hq, hkv, sq, sk, d, dv, words = problem
+    queries = sq if sq == 1 else "?"
+    line = f"b1 hq{hq} hkv{hkv} sq{queries} sk? d{d} dv{dv} bf16 {words}"
     attnc(f"--problem={line}", f"--target={TARGET}", "--emit=shared", "-o", tmp_path / "libk.so")
     driver, rng = Driver(), np.random.default_rng(3)
-    shapes = [(1, HEADS, sq, d), (1, HEADS, sk, d), (1, HEADS, sk, dv)]
+    shapes = [(1, hq, sq, d), (1, hkv, sk, d), (1, hkv, sk, dv)]
     arrays = [rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes]
     on_device = [FakeArray.of(driver, array) for array in arrays]
     outputs = []
@@ -49,7 +52,7 @@ def test_bits_do_not_depend_on_the_device(problem, tmp_path, multiprocessors):
         multiprocessors(count)
         library = tmp_path / f"libk{count}.so"  # a launcher asks the device once
         shutil.copy(tmp_path / "libk.so", library)
-        out = FakeArray(driver, (1, HEADS, sq, dv), ml_dtypes.bfloat16)
+        out = FakeArray(driver, (1, hq, sq, dv), ml_dtypes.bfloat16)
         code, message = Code(library).call("sdpa", driver, [*on_device, out])
         assert code == 0, message
         outputs.append(out.numpy())
