@@ -1,7 +1,7 @@
 /*===- ParallelFor.c - the parallel loop of kernels, on OpenMP ----------------===
  *
- * OpenMP is the library that attn_runtime_set_openmp names, else PyTorch's (ProcessThreads.c), else the one that this
- * file is linked with.
+ * OpenMP is the pool that the calling thread has named, the library that attn_runtime_set_openmp names, else PyTorch's
+ * (ProcessThreads.c), else the one that this file is linked with.
  *
  * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core. So each
  * thread begins with a range of its own. A thread that has finished takes the second half of another thread's range.
@@ -22,6 +22,8 @@ static const int64_t kMaxIndices = UINT32_MAX;
 
 /* Null: PyTorch's, or the OpenMP that we are linked with. */
 static _Atomic(const attn_openmp *) givenOpenMP = NULL;
+/* Of the calling thread, in front of both. */
+static _Thread_local const attn_openmp *poolOfCaller = NULL;
 /* 0 or less: OpenMP's own setting. */
 static atomic_int requestedThreads = 0;
 /* Calls of attn_parallel_for in progress. */
@@ -31,8 +33,12 @@ void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads,
 
 void attn_runtime_set_openmp(const attn_openmp *openmp) { atomic_store(&givenOpenMP, openmp); }
 
+void attn_runtime_use_pool(const attn_openmp *pool) { poolOfCaller = pool; }
+
 /* Null: the OpenMP that we are linked with. */
 static const attn_openmp *getOpenMP(void) {
+  if (poolOfCaller)
+    return poolOfCaller;
   const attn_openmp *given = atomic_load(&givenOpenMP);
   return given ? given : attn_find_openmp();
 }

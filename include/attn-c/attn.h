@@ -118,7 +118,15 @@ ATTN_API const char *attn_module_manifest(const attn_module *module);
 ATTN_API attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                                       int64_t count, char *message, size_t size);
 
-/* The same for modules of GPU targets ("sm_80", …). Their kernels are started on a stream of the driver API (CUstream;
+/* The sizes of a result, for the caller to allocate it: `inputs` are the arguments that are no results, in their order;
+ * results are numbered in the same way. Writes at most `capacity` sizes to `shape`, and their number to `*rank`. The
+ * elements of the inputs are not read. */
+ATTN_API attn_status attn_module_result_shape(const attn_module *module, const char *kernel,
+                                              const DLTensor *const *inputs, int64_t count, int64_t result,
+                                              int64_t *shape, int32_t capacity, int32_t *rank, char *message,
+                                              size_t size);
+
+/* A call for modules of GPU targets ("sm_80", …). Their kernels are started on a stream of the driver API (CUstream;
  * null is the legacy default stream) and take tensors in the memory of its device. The first function returns the bytes
  * of workspace that the second needs there, at a multiple of 256, or a code as a negative number. Codes are those of
  * attn_status and, from 30 on, of attn_cuda.h. */
@@ -136,6 +144,11 @@ ATTN_API int32_t attn_use_cuda_driver(const char *path, char *message, size_t si
  * OpenMP. */
 ATTN_API void attn_set_num_threads(int threads);
 ATTN_API int attn_get_num_threads(void);
+
+/* Runs the parallel loops of calls by this thread on a pool of the program's own (attn_runtime_use_pool of
+ * attn_runtime.h); null restores OpenMP. */
+struct attn_openmp;
+ATTN_API void attn_use_pool(const struct attn_openmp *pool);
 
 /* "0.1.0", and the names of the targets that attn_compile takes, separated by spaces. Static strings. */
 ATTN_API const char *attn_version(void);

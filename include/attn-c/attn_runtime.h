@@ -42,6 +42,11 @@ typedef struct attn_openmp {
  * the process has loaded PyTorch, before or after this library, and else the one that this library is linked with. */
 void attn_runtime_set_openmp(const attn_openmp *openmp);
 
+/* Runs the loops of the calling thread on other threads, as those of a program that has no OpenMP, until it is called
+ * with null. `parallel` calls the function up to `threads` times, from any thread, each time with another number from
+ * 0 to threads - 1 as get_thread_num; it may make fewer calls than that, but one at least. */
+void attn_runtime_use_pool(const attn_openmp *pool);
+
 /* DLPack's type code of booleans, which has no name in DLPack before 0.8. */
 #define ATTN_DLPACK_BOOL 6
 /* Its type codes of float8_e4m3fn and float8_e5m2, which have no names in DLPack before 1.1. */

@@ -193,6 +193,29 @@ attn_status attn_module_call(const attn_module *module, const char *kernel, cons
   return static_cast<attn_status>(entry(arguments, count, message, static_cast<int64_t>(size)));
 }
 
+attn_status attn_module_result_shape(const attn_module *module, const char *kernel, const DLTensor *const *inputs,
+                                     int64_t count, int64_t result, int64_t *shape, int32_t capacity, int32_t *rank,
+                                     char *message, size_t size) {
+  Entries entries;
+  int32_t code;
+  if (!module || !inputs || !shape || !rank) {
+    copyMessage("expected a module, inputs and a place for the sizes, found null", message, size);
+    return ATTN_NULL_ARGUMENT;
+  }
+  if (!findEntries(module, kernel, module->isGpu, entries, code, message, size))
+    return static_cast<attn_status>(code);
+  Expected<SmallVector<int64_t>> sizes = entries.results->get(ArrayRef(inputs, size_t(count)), result);
+  if (sizes && int64_t(sizes->size()) > capacity)
+    sizes = createStringError("expected room for " + Twine(sizes->size()) + " sizes, found " + Twine(capacity));
+  if (!sizes) {
+    copyMessage(toString(sizes.takeError()), message, size);
+    return ATTN_WRONG_SHAPE;
+  }
+  copy(*sizes, shape);
+  *rank = static_cast<int32_t>(sizes->size());
+  return ATTN_OK;
+}
+
 int64_t attn_module_workspace_bytes(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                                     int64_t count, char *message, size_t size) {
   Entries entries;
@@ -229,6 +252,7 @@ void attn_set_quick_code(int32_t quick) { isQuick = quick != 0; }
 
 void attn_set_num_threads(int threads) { attn_runtime_set_num_threads(threads); }
 int attn_get_num_threads(void) { return attn_runtime_get_num_threads(); }
+void attn_use_pool(const attn_openmp *pool) { attn_runtime_use_pool(pool); }
 
 const char *attn_version(void) { return kVersion; }
 

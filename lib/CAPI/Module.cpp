@@ -36,7 +36,10 @@ static Error addEntries(attn_module &module, const json::Object &kernel) {
   Expected<void *> entry = module.object->lookup(getCheckedName(*name));
   if (!entry)
     return entry.takeError();
-  Entries entries{*entry, nullptr};
+  Expected<ResultShapes> results = ResultShapes::read(kernel);
+  if (!results)
+    return results.takeError();
+  Entries entries{*entry, nullptr, std::make_shared<ResultShapes>(std::move(*results))};
   if (module.isGpu) {
     Expected<void *> bytes = module.object->lookup(getCheckedName(getWorkspaceBytesName(*name)));
     if (!bytes)

@@ -10,11 +10,34 @@
 #include "attn-c/attn.h"
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
+#include "attn/Support/SizeFormula.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
+
+namespace attn {
+/// The sizes of a kernel's results, by those of its inputs.
+class ResultShapes {
+public:
+  /// Of a kernel of a manifest.
+  static llvm::Expected<ResultShapes> read(const llvm::json::Object &kernel);
+  /// The sizes of a result; an error where there is no such result, or inputs have other ranks.
+  llvm::Expected<llvm::SmallVector<int64_t>> get(llvm::ArrayRef<const DLTensor *> inputs, int64_t result) const;
+
+private:
+  struct Place {
+    size_t input, dim;
+  };
+  std::vector<SizeFormula> formulas;          ///< of each size of the kernel; empty where an input has it
+  std::vector<std::optional<Place>> places;   ///< the input that has it
+  std::vector<size_t> ranks;                  ///< of the inputs
+  std::vector<std::vector<SizeFormula>> dims; ///< of the results
+};
+} // namespace attn
 
 /// The callable functions of a kernel. Only GPU kernels have `bytes`; their `checked` is a CudaEntry.
 struct Entries {
   void *checked = nullptr, *bytes = nullptr;
+  std::shared_ptr<const attn::ResultShapes> results;
 };
 
 struct attn_module {

@@ -30,6 +30,9 @@ struct GraphPlan {
   std::vector<std::string> problems;
 };
 
+/// Those of the functions.
+void loadDialects(mlir::MLIRContext &context);
+
 /// Builds all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
 llvm::Expected<GraphPlan> planGraph(Model &model, mlir::MLIRContext &context, llvm::StringRef name);
 

@@ -243,6 +243,12 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> Importer::run() {
   return std::move(module);
 }
 
+void attn::onnx::loadDialects(mlir::MLIRContext &context) {
+  context.loadDialect<AttnDialect, arith::ArithDialect, mlir::bufferization::BufferizationDialect,
+                      mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
+                      mlir::scf::SCFDialect, tensor::TensorDialect>();
+}
+
 Expected<mlir::OwningOpRef<mlir::ModuleOp>> attn::importOnnx(mlir::MLIRContext &context, StringRef bytes,
                                                              StringRef name, std::optional<StringRef> folder) {
   Expected<Model> model = readModel(bytes, name);
@@ -251,9 +257,7 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> attn::importOnnx(mlir::MLIRContext &
   if (folder)
     if (Error error = loadExternalData(*model, *folder, name))
       return std::move(error);
-  context.loadDialect<AttnDialect, arith::ArithDialect, mlir::bufferization::BufferizationDialect,
-                      mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
-                      mlir::scf::SCFDialect, tensor::TensorDialect>();
+  loadDialects(context);
   return Importer(context, *model, name).run();
 }
 

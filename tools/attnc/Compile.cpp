@@ -72,6 +72,7 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, Str
     return linkSharedLibrary(*object, compiler.getTarget(), compiler.getOptions().parallel || compiler.getTarget().gpu);
   }
   case EmitKind::Assembly: return compiler.emit(FileKind::Assembly);
+  case EmitKind::OnnxRuntime: llvm_unreachable("written without a compiler");
   case EmitKind::Llvm: break;
   }
   // Without the host code.

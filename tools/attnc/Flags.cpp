@@ -99,7 +99,9 @@ cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Obj
                                   clEnumValN(EmitKind::Ptx, "ptx", "PTX of GPU kernels"),
                                   clEnumValN(EmitKind::Cubin, "cubin", "their machine code, by ptxas"),
                                   clEnumValN(EmitKind::Object, "obj", "an object file (default)"),
-                                  clEnumValN(EmitKind::Shared, "shared", "a shared library")),
+                                  clEnumValN(EmitKind::Shared, "shared", "a shared library"),
+                                  clEnumValN(EmitKind::OnnxRuntime, "ort",
+                                             "the ONNX model with attention nodes that libattn_ort.so runs")),
                        inCompile, inCategory);
 cl::opt<std::string> stopAfter("stop-after", cl::desc(kStopAfterText), cl::value_desc("PHASE"), inCompile, inCategory);
 cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_desc("FILE.h"), inCompile, inCategory);

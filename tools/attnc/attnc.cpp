@@ -102,6 +102,7 @@ Error checkSuffix() {
                        .Case(".mlir", "mlir")
                        .Case(".ptx", "ptx")
                        .Case(".cubin", "cubin")
+                       .Case(".onnx", "ort")
                        .Default("");
   if (suggested.empty())
     return Error::success();
@@ -166,7 +167,7 @@ int runCompile() {
                                            " with --weights, found '" + stopAfter + "'; leave one of them out"));
     command.emit = EmitKind::Mlir;
   }
-  return compile(command);
+  return command.emit == EmitKind::OnnxRuntime ? writeOnnxRuntimeModel(command) : compile(command);
 }
 
 Error loadDriver() {

@@ -15,7 +15,7 @@
 
 namespace attn::driver {
 
-enum class EmitKind { Mlir, Llvm, Assembly, Ptx, Cubin, Object, Shared };
+enum class EmitKind { Mlir, Llvm, Assembly, Ptx, Cubin, Object, Shared, OnnxRuntime };
 
 struct CompileCommand {
   Source source;
@@ -101,6 +101,7 @@ struct DiffCommand {
 
 // Each returns the exit code; messages go to standard error.
 int compile(const CompileCommand &command);
+int writeOnnxRuntimeModel(const CompileCommand &command);
 int compileBundle(const BundleCommand &command);
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);

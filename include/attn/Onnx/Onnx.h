@@ -52,6 +52,18 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> onnxToMLIR(llvm::StringRef b
                                                                std::optional<llvm::StringRef> folder = std::nullopt,
                                                                bool isText = false);
 
+/// A model for ONNX Runtime in which attention nodes are nodes `Kernel` of the domain `attn`, and all else is as it
+/// was. Such a node has the IR of the node's function as its attribute `source`, and takes and gives what the function
+/// does; libattn_ort.so (lib/OnnxRuntime) compiles and runs it.
+struct OnnxRuntimeModel {
+  std::string bytes;
+  std::vector<std::string> left; ///< why other attention nodes stay, each with its name
+};
+
+/// Errors start with `name`: there is no attention node, or there is none that becomes a kernel.
+llvm::Expected<OnnxRuntimeModel> rewriteForOnnxRuntime(llvm::StringRef bytes, llvm::StringRef name,
+                                                       llvm::StringRef folder);
+
 } // namespace attn
 
 #endif // ATTN_ONNX_ONNX_H
