@@ -6,14 +6,17 @@
 
 Models have four layers of 384 columns and random weights. torch.onnx.export writes each twice, with the sizes of the
 call and with open ones; attn.from_onnx compiles the file whole, and ONNX Runtime loads the same file. Results are
-compared with ONNX Runtime's. A row has milliseconds of processor time with one thread, of wall clock with more: best
-and median of rounds in turn.
+compared with ONNX Runtime's. With --session attn is inside of ONNX Runtime's own session: its attention nodes run by
+libattn_ort.so (--exporter=23 writes such nodes). A row has milliseconds of processor time with one thread, of wall
+clock with more: best and median of rounds in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,6 +28,7 @@ from export_models import Model
 from exports import export
 
 import attn
+from attn.kernel import _library
 
 HIDDEN, INNER, LAYERS, HEADS, VOCABULARY, LONGEST = 384, 1536, 4, 6, 1000, 1024
 TEXT = {"vocab_size": VOCABULARY, "hidden_size": HIDDEN, "intermediate_size": INNER, "num_hidden_layers": LAYERS,
@@ -91,26 +95,50 @@ def measure(calls: dict[str, Callable[[], object]], clock: Callable[[], float]) 
     return times
 
 
-def prepare(path: Path, arrays: Arrays, threads: int) -> tuple[dict[str, Callable[[], object]], tuple[float, float]]:
-    """The calls of both systems, whose results agree, and the seconds that loading took each."""
-    begin = time.perf_counter()
-    kernel = attn.from_onnx(path, "main_graph", fail_on_fallback=True, cache=False).kernel
-    compiled = time.perf_counter()
+def load(path: Path, threads: int, library: Path | None = None) -> Callable[[Arrays], np.ndarray]:
+    """The session of a model of one output, which takes more arrays than it has inputs."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
+    if library:
+        options.register_custom_ops_library(str(library))
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [node.name for node in session.get_inputs()]
+    return lambda arrays: session.run(None, {name: arrays[name] for name in names})[0]
+
+
+def compile_whole(path: Path) -> Callable[[Arrays], np.ndarray]:
+    """attn's kernel of the graph."""
+    kernel = attn.from_onnx(path, "main_graph", fail_on_fallback=True, cache=False).kernel
+    names = [node["name"] for node in kernel.inputs]
+    return lambda arrays: kernel(*(arrays[name] for name in names))
+
+
+def load_with_attn(path: Path, threads: int) -> Callable[[Arrays], np.ndarray]:
+    """ONNX Runtime's session, with attention nodes of attn."""
+    written = path.with_suffix(".attn")
+    command = [sys.executable, "-m", "attn", str(path), "--emit=ort", "--fail-on-fallback", "-o", str(written)]
+    subprocess.run(command, check=True)
+    return load(written, threads, _library.path().with_name("libattn_ort.so"))
+
+
+def prepare(
+    path: Path, arrays: Arrays, threads: int, *, in_session: bool
+) -> tuple[dict[str, Callable[[], object]], tuple[float, float]]:
+    """The calls of both systems, whose results agree, and the seconds that loading took each."""
+    begin = time.perf_counter()
+    kernel = load_with_attn(path, threads) if in_session else compile_whole(path)
+    compiled = time.perf_counter()
+    session = load(path, threads)
     seconds = (compiled - begin, time.perf_counter() - compiled)
-    feeds = {node.name: arrays[node.name] for node in session.get_inputs()}
-    inputs = list(feeds.values())
-    (expected,) = session.run(None, feeds)
-    np.testing.assert_allclose(kernel(*inputs), expected, rtol=0, atol=TOLERANCE * np.abs(expected).max())
-    return {"attn": lambda: kernel(*inputs), "runtime": lambda: session.run(None, feeds)}, seconds
+    expected = session(arrays)
+    np.testing.assert_allclose(kernel(arrays), expected, rtol=0, atol=TOLERANCE * np.abs(expected).max())
+    return {"attn": lambda: kernel(arrays), "runtime": lambda: session(arrays)}, seconds
 
 
-def measure_row(path: Path, arrays: Arrays, threads: int) -> str:
+def measure_row(path: Path, arrays: Arrays, threads: int, *, in_session: bool) -> str:
     """The cells of a row: times, their ratio, and what loading takes."""
-    calls, seconds = prepare(path, arrays, threads)
+    calls, seconds = prepare(path, arrays, threads, in_session=in_session)
     times = measure(calls, time.process_time if threads == 1 else time.perf_counter)
     cells = [f"{min(x):.2f} / {statistics.median(x):.2f}" for x in times.values()]
     ratio = min(times["runtime"]) / min(times["attn"])
@@ -124,6 +152,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--lengths", default="128,512")
     parser.add_argument("--exporter", default="18", help="18, 23 or ts, as in scripts/exports.py")
+    parser.add_argument("--session", action="store_true", help="attn inside of ONNX Runtime's session")
     parser.add_argument("--keep", type=Path, help="a folder for the .onnx files")
     options = parser.parse_args()
     attn.set_num_threads(options.threads)
@@ -143,7 +172,7 @@ def main() -> None:
                 try:
                     if not (folder / name).exists():
                         export(model, options.exporter, dynamic, folder / name, traced)
-                    cells = measure_row(folder / name, arrays, options.threads)
+                    cells = measure_row(folder / name, arrays, options.threads, in_session=options.session)
                 except Exception as failure:  # of an exporter or a system: the others are timed
                     cells = f"{type(failure).__name__}: {str(failure).splitlines()[0]}"
                 print(f"| {model.name} | {length} | {'open' if dynamic else 'fixed'} | {cells} |", flush=True)
