@@ -68,6 +68,9 @@ if [[ -x $root/build/frameworks/bin/python ]]; then
     grep -Fx 'attn::kernel is right'
 fi
 
+# What sessions of ONNX Runtime load, with the wheel's own libattn.so.
+"${run[@]}" "$python" -I -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1]).RegisterCustomOps' "$packages/attn/libattn_ort.so"
+
 # A kernel of it in C: the wheel has the headers and the library that this needs.
 include=$("${run[@]}" "$python" -I -m attn --include)
 [[ $include == "$packages/attn/include" ]]
