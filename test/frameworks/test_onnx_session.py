@@ -1,17 +1,14 @@
-"""ONNX Runtime's own sessions with libattn_ort.so, beside the same sessions without; where onnxruntime is installed."""
+"""ONNX Runtime's own sessions with libattn_ort.so, beside the same sessions without."""
 
 import numpy as np
-import pytest
+import onnx
+import onnxruntime
+import torch
+from test_mapped_bert import VOCABULARY, Bert
 
-onnxruntime = pytest.importorskip("onnxruntime")  # in front of imports that take seconds
-
-import onnx  # noqa: E402
-import torch  # noqa: E402
-from test_mapped_bert import VOCABULARY, Bert  # noqa: E402
-
-from fake_session import LIBRARY  # noqa: E402
-from graph_models import HEADS, HIDDEN, Graph  # noqa: E402
-from paths import attnc  # noqa: E402
+from fake_session import LIBRARY
+from graph_models import HEADS, HIDDEN, Graph
+from paths import attnc
 
 
 def make_session(path, threads, library=None):
