@@ -33,9 +33,8 @@ AXES = {
 }
 
 
-# Of lines with gradients: slots and packed sequences have no kernel of them; a row of one number is ±1 when it is
-# normalised, with a gradient of rounding errors.
-OF_GRADIENTS = {"slots": ("",), "layout": ("", "layout=bshd"), "d": AXES["d"][1:]}
+# Of lines with gradients: a row of one number is ±1 when it is normalised, with a gradient of rounding errors.
+OF_GRADIENTS = {"d": AXES["d"][1:]}
 
 
 def draw(rng: random.Random, *, grad: bool) -> str:

@@ -20,6 +20,48 @@ using namespace attn;
 
 using enum DimKind;
 
+Values attn::buildLoop(OpBuilder &b, Location loc, Value lower, Value upper, ValueRange init,
+                       function_ref<Values(Value, ValueRange)> body) {
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  auto loop =
+      scf::ForOp::create(b, loc, lower, upper, one, init, [&](OpBuilder &, Location, Value iv, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(iv.getParentBlock());
+        scf::YieldOp::create(b, loc, body(iv, carried));
+      });
+  return Values(loop.getResults());
+}
+
+Values attn::buildSequences(OpBuilder &b, Location loc, Value sums, Value slots, ArrayRef<OpFoldResult> sizes,
+                            unsigned token, ValueRange init,
+                            function_ref<Values(const LinearTokens &, ValueRange)> body) {
+  LinearTokens tokens;
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  tokens.first = zero;
+  tokens.end = getValueOrCreateConstantIndexOp(b, loc, sizes[token]);
+  if (!sums && !slots)
+    return body(tokens, init);
+  auto read = [&](Value list, Value at) -> Value {
+    Value number = tensor::ExtractOp::create(b, loc, list, ValueRange{at});
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+  };
+  Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[0]);
+  return buildLoop(b, loc, zero, count, init, [&](Value sequence, ValueRange carried) {
+    tokens.sequence = sequence;
+    if (sums) {
+      tokens.first = read(sums, sequence);
+      Value one = arith::ConstantIndexOp::create(b, loc, 1);
+      tokens.end = read(sums, arith::AddIOp::create(b, loc, sequence, one));
+    }
+    if (slots) {
+      Value slot = read(slots, sequence);
+      tokens.isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, slot, zero);
+      tokens.slot = arith::MaxSIOp::create(b, loc, slot, zero); // the first one for none
+    }
+    return body(tokens, carried);
+  });
+}
+
 namespace {
 /// The loops of one op. Slices are of one token, and of one sequence where there is a loop over these.
 class LinearFormula {
@@ -32,40 +74,17 @@ public:
   }
 
   Values build() {
-    unsigned token = f.numBatch;
-    Values results = {op.getOutput(), op.getState()};
-    if (!op.getCuSeqlens() && !op.getSlots())
-      return buildSequence(index(0), toValue(whole[token]), results);
-    return loop(index(0), toValue(whole[0]), results, [&](Value sequence, ValueRange carried) {
-      offsets[0] = sequence;
-      sizes[0] = f.sizes[0] = b.getIndexAttr(1);
-      Value first = index(0), end = toValue(whole[token]);
-      if (Value sums = op.getCuSeqlens()) {
-        first = readIndex(sums, sequence);
-        end = readIndex(sums, arith::AddIOp::create(b, loc, sequence, index(1)));
-      }
-      return buildSequence(first, end, carried);
-    });
+    return buildSequences(b, loc, op.getCuSeqlens(), op.getSlots(), whole, f.numBatch, {op.getOutput(), op.getState()},
+                          [&](const LinearTokens &tokens, ValueRange carried) {
+                            if (tokens.sequence) {
+                              offsets[0] = tokens.sequence;
+                              sizes[0] = f.sizes[0] = b.getIndexAttr(1);
+                            }
+                            return buildSequence(tokens, carried);
+                          });
   }
 
 private:
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value toValue(OpFoldResult size) { return getValueOrCreateConstantIndexOp(b, loc, size); }
-  Value readIndex(Value list, Value at) {
-    Value number = tensor::ExtractOp::create(b, loc, list, ValueRange{at});
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-  }
-
-  Values loop(Value lower, Value upper, ValueRange init, function_ref<Values(Value, ValueRange)> body) {
-    auto loop = scf::ForOp::create(b, loc, lower, upper, index(1), init,
-                                   [&](OpBuilder &, Location, Value iv, ValueRange carried) {
-                                     OpBuilder::InsertionGuard guard(b);
-                                     b.setInsertionPointToEnd(iv.getParentBlock());
-                                     scf::YieldOp::create(b, loc, body(iv, carried));
-                                   });
-    return Values(loop.getResults());
-  }
-
   AffineMap mapOf(StringRef name) { return f.maps[positions.lookup(name)]; }
   Slice sliceOf(StringRef name) { return getOperandSlice(b, loc, mapOf(name), offsets, sizes); }
   Value slice(StringRef name) { return createSlice(b, loc, op->getOperand(positions.lookup(name)), sliceOf(name)); }
@@ -76,24 +95,20 @@ private:
     return tensor::InsertSliceOp::create(b, loc, part, into, slice.offsets, slice.sizes, slice.strides);
   }
 
-  /// The state of places: that of a sequence, or of the slot that it has; the first one where it has none.
+  /// The state of a sequence, or of its slot.
   Slice getStateSlice(Value slot) {
     auto saved = offsets[0];
     if (slot)
-      offsets[0] = arith::MaxSIOp::create(b, loc, slot, index(0)).getResult();
+      offsets[0] = slot;
     Slice slice = sliceOf("state");
     offsets[0] = saved;
     return slice;
   }
 
-  Values buildSequence(Value first, Value end, ValueRange results) {
+  Values buildSequence(const LinearTokens &range, ValueRange results) {
     AffineMap map = f.getMap({HeadSize, ValueSize}), outer = mapOf("state");
-    Value slot, isNone;
-    if (op.getSlots()) {
-      slot = readIndex(op.getSlots(), cast<Value>(offsets[0]));
-      isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, slot, index(0));
-    }
-    Slice place = getStateSlice(slot);
+    Value isNone = range.isNone;
+    Slice place = getStateSlice(range.slot);
     Value old = createSlice(b, loc, results[1], place);
     Value state = f.generic({HeadSize, ValueSize}, {}, {old}, {outer}, f.empty({HeadSize, ValueSize}), map,
                             [&](OpBuilder &nested, Location loc, ValueRange x) -> Value {
@@ -102,11 +117,12 @@ private:
                               Value zero = createFloatConstant(nested, loc, f.type, 0);
                               return arith::SelectOp::create(nested, loc, isNone, zero, x[0]);
                             });
-    Values tokens = loop(first, end, {results[0], state}, [&](Value token, ValueRange carried) {
-      offsets[f.numBatch] = token;
-      sizes[f.numBatch] = f.sizes[f.numBatch] = b.getIndexAttr(1);
-      return buildToken(carried[0], carried[1]);
-    });
+    Values tokens =
+        buildLoop(b, loc, range.first, range.end, {results[0], state}, [&](Value token, ValueRange carried) {
+          offsets[f.numBatch] = token;
+          sizes[f.numBatch] = f.sizes[f.numBatch] = b.getIndexAttr(1);
+          return buildToken(carried[0], carried[1]);
+        });
     offsets[f.numBatch] = b.getIndexAttr(0);
     sizes[f.numBatch] = f.sizes[f.numBatch] = whole[f.numBatch];
     Value kept = f.generic({HeadSize, ValueSize}, {}, {tokens[1]}, {map}, old, outer,

@@ -40,46 +40,55 @@ public:
   }
 
   Values build() {
+    return buildSequences(b, loc, op.getCuSeqlens(), op.getSlots(), SmallVector<OpFoldResult>(f.sizes), token,
+                          op.getDpsInits(), [&](const LinearTokens &range, ValueRange carried) {
+                            sequence = range;
+                            if (range.sequence)
+                              f.sizes[0] = b.getIndexAttr(1);
+                            return buildSequence(carried);
+                          });
+  }
+
+private:
+  Values buildSequence(ValueRange gradients) {
+    const DimKind both[] = {HeadSize, ValueSize};
+    f.sizes[token] = tokens;
     Value states = f.empty({Query, HeadSize, ValueSize});
     f.sizes[token] = b.getIndexAttr(1);
     Value one = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value count = getValueOrCreateConstantIndexOp(b, loc, tokens);
-    auto loop = [&](ValueRange init, function_ref<Values(Value, ValueRange)> body) {
-      auto loop =
-          scf::ForOp::create(b, loc, zero, count, one, init, [&](OpBuilder &, Location, Value iv, ValueRange carried) {
-            OpBuilder::InsertionGuard guard(b);
-            b.setInsertionPointToEnd(iv.getParentBlock());
-            scf::YieldOp::create(b, loc, body(iv, carried));
-          });
-      return Values(loop.getResults());
-    };
-    Values kept = loop({states, convert("state").tensor}, [&](Value at, ValueRange carried) {
-      setToken(at);
-      Rows state = {carried[1], getMap({HeadSize, ValueSize})};
-      Value next = buildNext(state).tensor;
-      return Values{insert(state, carried[0], getMap({Query, HeadSize, ValueSize})), next};
-    });
-    Values init;
-    for (Value gradient : op.getDpsInits().drop_back())
-      init.push_back(gradient);
-    init.append({convert("dstate").tensor, kept[1]});
-    Values results = loop(init, [&](Value at, ValueRange carried) {
-      Value last = arith::SubIOp::create(b, loc, count, one);
+    Values kept = buildLoop(
+        b, loc, sequence.first, sequence.end, {states, convert(operand("state"), "state").tensor},
+        [&](Value at, ValueRange carried) {
+          setToken(at);
+          Rows state = {carried[1], getMap(both)};
+          Value next = buildNext(state).tensor;
+          return Values{insert(state, carried[0], getMap({Query, HeadSize, ValueSize}), /*isOfSequence=*/true), next};
+        });
+    Values init(gradients.drop_back());
+    init.append({convert(gradients.back(), "dstate").tensor, kept[1]});
+    Value count = arith::SubIOp::create(b, loc, sequence.end, sequence.first);
+    Value last = arith::SubIOp::create(b, loc, sequence.end, one);
+    Values results = buildLoop(b, loc, zero, count, init, [&](Value at, ValueRange carried) {
       setToken(arith::SubIOp::create(b, loc, last, at));
       return buildToken(kept[0], carried);
     });
     results.pop_back();
-    Value dstate = op.getDstate(); // of no token
-    results.back() = map({HeadSize, ValueSize}, {}, {{results.back(), getMap({HeadSize, ValueSize})}},
-                         {dstate, f.maps.back()}, [](auto &, ValueRange x) { return x[0]; });
+    AffineMap own = f.maps[positions.lookup("dstate")];
+    Slice place = sliceOfState(own);
+    Value old = createSlice(b, loc, gradients.back(), place);
+    Value part = map(both, {}, {{results.back(), getMap(both)}}, {old, own}, [&](auto &in, ValueRange x) -> Value {
+      return sequence.isNone ? arith::SelectOp::create(in, sequence.isNone, x[1], x[0]) : x[0];
+    });
+    results.back() = insertSlice(part, gradients.back(), place);
     return results;
   }
 
-private:
   AffineMap getMap(ArrayRef<DimKind> dims) { return f.getMap(dims); }
   void setToken(Value at) {
     offsets.assign(f.sizes.size(), b.getIndexAttr(0));
     offsets[token] = at;
+    if (sequence.sequence)
+      offsets[0] = sequence.sequence;
   }
 
   /// output = body(inputs, output).
@@ -106,29 +115,50 @@ private:
   }
 
   Value operand(StringRef name) { return op->getOperand(positions.lookup(name)); }
-  Slice sliceOf(AffineMap map) { return getOperandSlice(b, loc, map, offsets, f.sizes); }
+  /// The part of the current token, of a tensor of one sequence or of all.
+  Slice sliceOf(AffineMap map, bool isOfSequence = false) {
+    SmallVector<OpFoldResult> at(offsets);
+    if (isOfSequence && sequence.sequence)
+      at[0] = b.getIndexAttr(0);
+    return getOperandSlice(b, loc, map, at, f.sizes);
+  }
+  Slice sliceOfState(AffineMap map) {
+    SmallVector<OpFoldResult> at(f.sizes.size(), b.getIndexAttr(0));
+    if (sequence.sequence)
+      at[0] = sequence.slot ? sequence.slot : sequence.sequence;
+    return getOperandSlice(b, loc, map, at, f.sizes);
+  }
+  Value insertSlice(Value part, Value into, const Slice &slice) {
+    return part.getType() == into.getType()
+               ? part
+               : tensor::InsertSliceOp::create(b, loc, part, into, slice.offsets, slice.sizes, slice.strides);
+  }
   /// An operand of the current token.
   Rows row(StringRef name) {
     AffineMap own = f.maps[positions.lookup(name)];
     return {createSlice(b, loc, operand(name), sliceOf(own)), own};
   }
-  /// A state, in the type of the formula.
-  Rows convert(StringRef name) {
-    return compute({HeadSize, ValueSize}, {{operand(name), f.maps[positions.lookup(name)]}},
-                   [](auto &, ValueRange x) { return x[0]; });
+  /// The state of the sequence in the type of the formula, 0 where it has no slot.
+  Rows convert(Value states, StringRef name) {
+    AffineMap own = f.maps[positions.lookup(name)];
+    return compute({HeadSize, ValueSize}, {{createSlice(b, loc, states, sliceOfState(own)), own}},
+                   [&](ImplicitLocOpBuilder &in, ValueRange x) -> Value {
+                     if (!sequence.isNone)
+                       return x[0];
+                     Value zero = createFloatConstant(in, loc, f.type, 0);
+                     return arith::SelectOp::create(in, sequence.isNone, zero, x[0]);
+                   });
   }
   /// `x` in the place of the current token, in its type.
-  Value insert(Rows x, Value into, AffineMap own) {
-    Slice slice = sliceOf(own);
+  Value insert(Rows x, Value into, AffineMap own, bool isOfSequence = false) {
+    Slice slice = sliceOf(own, isOfSequence);
     SmallVector<DimKind, 2> loops;
     for (DimKind kind : {HeadSize, ValueSize})
       if (own.isFunctionOfDim(getDomainPosition(op, kind)))
         loops.push_back(kind);
     Value part =
         map(loops, {}, {x}, {createSlice(b, loc, into, slice), own}, [](auto &, ValueRange y) { return y[0]; });
-    bool isWhole = part.getType() == into.getType();
-    return isWhole ? part
-                   : tensor::InsertSliceOp::create(b, loc, part, into, slice.offsets, slice.sizes, slice.strides);
+    return insertSlice(part, into, slice);
   }
 
   /// A row of query or key divided by its length sqrt(sum x^2 + eps), and the length.
@@ -199,8 +229,8 @@ private:
   Values buildToken(Value states, ValueRange carried) {
     const DimKind both[] = {HeadSize, ValueSize};
     AffineMap kept = getMap({Query, HeadSize, ValueSize});
-    Rows state =
-        compute(both, {{createSlice(b, loc, states, sliceOf(kept)), kept}}, [](auto &, ValueRange x) { return x[0]; });
+    Rows state = compute(both, {{createSlice(b, loc, states, sliceOf(kept, /*isOfSequence=*/true)), kept}},
+                         [](auto &, ValueRange x) { return x[0]; });
     Rows next = {carried.back(), getMap(both)}, dnext = {carried.drop_back().back(), getMap(both)};
     auto query = buildUnit("query"), key = buildUnit("key");
     Rows value = buildValue(), erase = buildErase(key.first), decayed = decay(state);
@@ -268,6 +298,7 @@ private:
   Formula f;
   unsigned token;
   OpFoldResult tokens;
+  LinearTokens sequence;
   SmallVector<OpFoldResult> offsets;   ///< of the current token
   llvm::StringMap<unsigned> positions; ///< of an operand, by its name in the table
 };

@@ -28,8 +28,8 @@ static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.g
 static bool isPackedOperand(Operation *op, const OperandSpec &spec) {
   if (!getPackedSequences(op) || llvm::is_contained({"acc", "row_max", "row_sum"}, spec.name))
     return false;
-  if (isa<LinearOp>(op))
-    return spec.name != "state";
+  if (isa<LinearOp, LinearBackwardOp>(op))
+    return !spec.name.ends_with("state");
   return hasPackedKeys(op) || !llvm::is_contained({"key", "value", "dkey", "dvalue"}, spec.name);
 }
 
@@ -53,7 +53,7 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
   if (isPacked) {
     exprs.erase(exprs.begin());
     head = 0;
-    if (spec.dims.size() > 1 || isa<LinearOp>(op)) {
+    if (spec.dims.size() > 1 || isa<LinearOp, LinearBackwardOp>(op)) {
       std::swap(exprs[0], exprs[1]);
       head = 1;
     }

@@ -75,7 +75,8 @@ template <typename OpTy> static LogicalResult verifyTypes(OpTy op) {
   return success();
 }
 
-static LogicalResult verifyList(LinearOp op, Value list, StringRef number, StringRef name, int64_t excess) {
+template <typename OpTy>
+static LogicalResult verifyList(OpTy op, Value list, StringRef number, StringRef name, int64_t excess) {
   if (!list)
     return success();
   ShapedType type = getShaped(list);
@@ -103,14 +104,20 @@ template <typename OpTy> static LogicalResult verifyNumbers(OpTy op) {
   return success();
 }
 
-/// L1 to L3 of the operands that both ops have.
+/// L1 to L6 of the operands that both ops have.
 template <typename OpTy> static LogicalResult verifyInputs(OpTy op) {
   if (op.getBeta() && op.getErase())
     return op.emitOpError(
         "L3: expected beta or erase, found both; write erase(%a) of -beta key, and beta value as value");
   if (!op.getErase() && (op.getWrite() || op.getBefore()))
     return op.emitOpError("L3: expected erase beside ") << (op.getWrite() ? "write" : "before") << ", found none";
-  return success(succeeded(verifyHeads(op)) && succeeded(verifyStructure(op)) && succeeded(verifyTypes(op)));
+  if (failed(verifyHeads(op)) || failed(verifyStructure(op)) || failed(verifyTypes(op)))
+    return failure();
+  if ((op.getCuSeqlens() || op.getSlots()) && getNumBatchDims(op) != 2)
+    return op.emitOpError("L5: expected one batch dimension and heads beside ")
+           << (op.getCuSeqlens() ? "cu_seqlens" : "slots") << ", found " << getNumBatchDims(op) << " batch dimensions";
+  return success(succeeded(verifyList(op, op.getCuSeqlens(), "L5", "cu_seqlens", 1)) &&
+                 succeeded(verifyList(op, op.getSlots(), "L6", "slots", 0)));
 }
 
 /// L9.
@@ -138,17 +145,7 @@ LogicalResult LinearBackwardOp::verify() {
   return verifyNumbers(*this);
 }
 
-LogicalResult LinearOp::verify() {
-  if (failed(verifyInputs(*this)))
-    return failure();
-  if ((getCuSeqlens() || getSlots()) && getNumBatchDims(*this) != 2)
-    return emitOpError("L5: expected one batch dimension and heads beside ")
-           << (getCuSeqlens() ? "cu_seqlens" : "slots") << ", found " << getNumBatchDims(*this) << " batch dimensions";
-  if (failed(verifyList(*this, getCuSeqlens(), "L5", "cu_seqlens", 1)) ||
-      failed(verifyList(*this, getSlots(), "L6", "slots", 0)))
-    return failure();
-  return verifyNumbers(*this);
-}
+LogicalResult LinearOp::verify() { return failure(failed(verifyInputs(*this)) || failed(verifyNumbers(*this))); }
 
 LogicalResult SolveOp::verify() {
   auto lower = cast<MemRefType>(getLower().getType()), x = cast<MemRefType>(getX().getType());

@@ -31,6 +31,8 @@ static StringRef getUnmappedRole(Operation *op, Value value) {
              {gather.getLengths(), getLengths(WordCounts::Keys).argument}};
   else if (auto linear = dyn_cast<LinearOp>(op))
     roles = {{linear.getCuSeqlens(), "cu_seqlens"}, {linear.getSlots(), "slots"}};
+  else if (auto linear = dyn_cast<LinearBackwardOp>(op))
+    roles = {{linear.getCuSeqlens(), "cu_seqlens"}, {linear.getSlots(), "slots"}};
   else if (auto layer = dyn_cast<MultiHeadOp>(op))
     roles = {{layer.getX(), "x"},    {layer.getWQ(), "w_q"}, {layer.getWK(), "w_k"},
              {layer.getWV(), "w_v"}, {layer.getWO(), "w_o"}, {layer.getOutput(), "output"}};

@@ -168,7 +168,7 @@ static void addLinearOperands(SmallVectorImpl<OperandSpec> &specs, LinearOp op) 
 static void addLinearGradients(SmallVectorImpl<OperandSpec> &specs, LinearBackwardOp op) {
   addLinearInputs(specs, op);
   specs.push_back({"dout", {Query, ValueSize}});
-  specs.push_back({"state", {HeadSize, ValueSize}});
+  specs.push_back({"state", {HeadSize, ValueSize}, op.getSlots() ? Pool : Plain});
   specs.push_back({"dquery", {Query, HeadSize}});
   specs.push_back({"dkey", {Query, HeadSize}});
   specs.push_back({"dvalue", {Query, ValueSize}});
@@ -182,7 +182,7 @@ static void addLinearGradients(SmallVectorImpl<OperandSpec> &specs, LinearBackwa
     specs.push_back({"derase", {Query, HeadSize}});
   if (op.getDwrite())
     specs.push_back({"dwrite", {Query, HeadSize}});
-  specs.push_back({"dstate", {HeadSize, ValueSize}});
+  specs.push_back({"dstate", {HeadSize, ValueSize}, op.getSlots() ? Pool : Plain});
 }
 
 SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
@@ -339,7 +339,7 @@ Value getPackedSequences(Operation *op) {
   return TypeSwitch<Operation *, Value>(op)
       .Case<SdpaOp, OnlineStepOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp>(
           [](auto packed) { return packed.getCuSeqlensQ(); })
-      .Case<LinearOp>([](LinearOp linear) { return linear.getCuSeqlens(); })
+      .Case<LinearOp, LinearBackwardOp>([](auto linear) { return linear.getCuSeqlens(); })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -353,7 +353,8 @@ bool hasPackedKeys(Operation *op) {
 unsigned getNumBatchDims(Operation *op) {
   if (ArrayAttr maps = getExplicitMaps(op))
     return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();
-  if ((isa<LinearOp>(op) || getDomainDims(op).size() == std::size(kQueryKeyHeadValue)) && getPackedSequences(op))
+  if ((isa<LinearOp, LinearBackwardOp>(op) || getDomainDims(op).size() == std::size(kQueryKeyHeadValue)) &&
+      getPackedSequences(op))
     return 2; // sequence, head
   return cast<ShapedType>(op->getOperand(0).getType()).getRank() - getOperandSpecs(op).front().dims.size();
 }

@@ -291,7 +291,8 @@ LogicalResult attn::verifyStructure(Operation *op) {
   // size 1. A packed destination gets the sequence from cu_seqlens.
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numInputs = cast<DestinationStyleOpInterface>(op).getDpsInits().getBeginOperandIndex();
-  bool isPackedOutput = isa<SdpaOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp, LinearOp>(op) && getPackedSequences(op);
+  bool isPackedOutput =
+      isa<SdpaOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp, LinearOp, LinearBackwardOp>(op) && getPackedSequences(op);
   for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
     for (unsigned position = isPackedOutput ? 1 : 0, e = getNumBatchDims(op); position < e; ++position)
       if (int64_t count = llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext()));

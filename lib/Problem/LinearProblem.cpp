@@ -99,9 +99,6 @@ std::string attn::checkLinear(const Problem &problem) {
   for (StringRef name : problem.grad)
     if (std::vector<std::string> known = getLinearInputs(problem); !llvm::is_contained(known, name))
       return llvm::formatv("expected grad of {0}, what the line has, found {1}", llvm::join(known, ", "), name);
-  if (!problem.grad.empty() && (linear.slots || problem.layout == Problem::Layout::Varlen))
-    return std::string("expected no ") + (linear.slots ? "slots" : "layout=varlen") +
-           " beside grad, which have no kernel of gradients; leave one out";
   if (problem.layout == Problem::Layout::BSD)
     return "expected layout=bhsd, layout=bshd or layout=varlen, found layout=bsd";
   return "";

@@ -251,3 +251,15 @@ func.func @f(%q: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>, %d: tensor<2x5x8xf16>
       -> tensor<2x5x8xf32>, tensor<2x5x8xf16>, tensor<2x5x6xf32>, tensor<2x8x6xf32>
   return
 }
+
+// -----
+
+// Gradients have the lists of the forward pass, and their sizes.
+func.func @f(%q: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %i: tensor<2xi32>, %s: tensor<7x2x8x6xf32>) {
+  // expected-error @below {{L6: expected slots to have 1 elements, one a batch index, found 2}}
+  %r:4 = attn.linear_backward ins(%q, %q, %v : tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>)
+      dout(%v : tensor<1x2x5x6xf32>) state(%s : tensor<7x2x8x6xf32>) slots(%i : tensor<2xi32>)
+      outs(%q, %q, %v : tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>) dstate(%s : tensor<7x2x8x6xf32>)
+      -> tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<7x2x8x6xf32>
+  return
+}

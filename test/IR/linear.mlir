@@ -26,6 +26,18 @@ func.func @packed(%q: memref<9x2x8xbf16>, %k: memref<9x2x8xbf16>, %v: memref<9x4
   return
 }
 
+// Their gradients: those of query and key have the heads of value.
+// CHECK-LABEL: func.func @packed_gradients
+// CHECK: state(%{{.*}} : memref<7x4x8x6xf32>) cu_seqlens(%{{.*}} : memref<3xi32>) slots(%{{.*}} : memref<2xi32>) outs(%{{.*}} : memref<9x4x8xbf16>
+func.func @packed_gradients(%q: memref<9x2x8xbf16>, %v: memref<9x4x6xbf16>, %c: memref<3xi32>, %i: memref<2xi32>,
+                            %dq: memref<9x4x8xbf16>, %s: memref<7x4x8x6xf32>) {
+  attn.linear_backward ins(%q, %q, %v : memref<9x2x8xbf16>, memref<9x2x8xbf16>, memref<9x4x6xbf16>)
+      dout(%v : memref<9x4x6xbf16>) state(%s : memref<7x4x8x6xf32>) cu_seqlens(%c : memref<3xi32>)
+      slots(%i : memref<2xi32>) outs(%dq, %dq, %v : memref<9x4x8xbf16>, memref<9x4x8xbf16>, memref<9x4x6xbf16>)
+      dstate(%s : memref<7x4x8x6xf32>)
+  return
+}
+
 // CHECK-LABEL: func.func @solve
 // CHECK: attn.solve ins(%{{.*}} : memref<4x4xf32>) outs(%{{.*}} : memref<4x6xf32>)
 func.func @solve(%l: memref<4x4xf32>, %x: memref<4x6xf32>) {

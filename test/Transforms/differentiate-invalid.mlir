@@ -299,19 +299,6 @@ func.func @two_results(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x
 
 // -----
 
-// Packed sequences have no kernel of gradients.
-// expected-error @below {{cannot be differentiated: expected an attn.linear without cu_seqlens and slots, which have no kernel of gradients}}
-func.func @f(%q: tensor<5x1x8xf32>, %v: tensor<5x1x6xf32>, %c: tensor<3xi32>, %s: tensor<2x1x8x6xf32>)
-    -> (tensor<5x1x6xf32>, tensor<2x1x8x6xf32>) attributes {attn.grad = ["v"]} {
-  %o = tensor.empty() : tensor<5x1x6xf32>
-  %r:2 = attn.linear ins(%q, %q, %v : tensor<5x1x8xf32>, tensor<5x1x8xf32>, tensor<5x1x6xf32>)
-      cu_seqlens(%c : tensor<3xi32>) outs(%o, %s : tensor<5x1x6xf32>, tensor<2x1x8x6xf32>)
-      -> tensor<5x1x6xf32>, tensor<2x1x8x6xf32>
-  return %r#0, %r#1 : tensor<5x1x6xf32>, tensor<2x1x8x6xf32>
-}
-
-// -----
-
 // The state behind the last token has a cotangent.
 // expected-error @below {{cannot be differentiated: expected a function of an attn.linear to return its output and its state}}
 func.func @f(%q: tensor<1x5x8xf32>, %v: tensor<1x5x6xf32>, %s: tensor<1x8x6xf32>) -> tensor<1x5x6xf32>

@@ -12,10 +12,7 @@ from linear_families import FAMILIES, Sizes, draw_family
 from test_reference_linear import packed
 
 SIZES = Sizes(2, 2, 4, 11, 5, 3)
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:attn.torch. the gradient of linear_attention:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 
 
 def tensors(options, grad=True, dtype=torch.float64):
@@ -188,19 +185,6 @@ def test_vmap():
     q = torch.randn(3, *given["q"].shape, dtype=torch.float64)
     call = lambda x: at.linear_attention(**given | {"q": x})[0]  # noqa: E731
     torch.testing.assert_close(torch.func.vmap(call)(q), torch.stack([call(x) for x in q]))
-
-
-def test_the_first_gradient_without_a_kernel_says_that_it_is_slow():
-    _linear._warn_once.cache_clear()
-    given = tensors(CASES["packed"]())
-    with pytest.warns(RuntimeWarning, match="the gradient of linear_attention with cu_seqlens is computed by"):
-        at.linear_attention(**given)[0].sum().backward()
-
-
-def test_the_gradient_of_a_kernel_does_not_warn(recwarn):
-    _linear._warn_once.cache_clear()
-    at.linear_attention(**tensors(CASES["chunks"]()))[0].sum().backward()
-    assert not [x for x in recwarn if "linear_attention" in str(x.message)]
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # PyTorch, of dual numbers

@@ -6,6 +6,7 @@ import pytest
 
 import attn
 from linear_families import FAMILIES, Sizes, draw_family
+from test_reference_linear import packed
 
 NAMES = ("q", "k", "v", "decay", "beta", "erase", "write", "state")
 
@@ -92,6 +93,27 @@ def test_layout_and_parts():
         np.testing.assert_allclose(some[name], want[name], rtol=1e-10, atol=1e-12)
 
 
+# The last one has as many sequences as no kernel has, and one without tokens.
+@pytest.mark.parametrize("lengths", [[37], [33, 5], [32, 0, 41]])
+@pytest.mark.parametrize("family", ["GDN", "RWKV-7, DPLR"])
+def test_packed_sequences(family, lengths):
+    count = len(lengths)
+    given = draw(family, (count, 1, 2, max(lengths), 9, 12))
+    names = {x: given[x] for x in ("grad", "dstate")}
+    check(packed({x: y for x, y in given.items() if x not in names}, lengths) | names, 1e-12)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("slots", [[4, -1, 0], [1, 2, 0]])
+def test_slots(is_packed, slots):
+    given, rng = draw("KDA", (3, 1, 2, 37, 9, 12)), np.random.default_rng(1)
+    pools = {x: rng.standard_normal((5, 2, 9, 12)) for x in ("state", "dstate")}
+    names = {"grad": given.pop("grad"), "slots": np.array(slots), **pools}
+    given = {x: y for x, y in given.items() if x not in names}
+    found = check((packed(given, [9, 37, 33]) if is_packed else given) | names, 1e-12)
+    np.testing.assert_array_equal(found["state"][3], pools["dstate"][3])
+
+
 def test_bits_do_not_depend_on_threads():
     given = draw("GDN", (2, 2, 4, 65, 9, 12), np.float32)
     before, found = attn.get_num_threads(), []
@@ -115,8 +137,6 @@ def test_what_is_not_there_is_refused():
         attn.linear_attention_backward(**given | {"dout": None, "dstate": None})
 
 
-def test_lines_say_what_has_no_kernel():
-    with pytest.raises(attn.CompileError, match="expected no slots beside grad, which have no kernel of gradients"):
-        attn.compile("linear sq4 d8 f32 slots=3 grad=q")
+def test_lines_say_what_has_no_gradient():
     with pytest.raises(attn.CompileError, match="expected grad of q, k, v, state, what the line has, found beta"):
         attn.compile("linear sq4 d8 f32 grad=beta")

@@ -32,7 +32,10 @@ def Attn_LinearBackwardOp : Attn_StructuredOp<"linear_backward", [AttrSizedOpera
 
     Domain: (batch…, query, head, value), where query is the token.
 
-    * L1 to L4, L7: as for `attn.linear`.
+    With `slots` state and dstate are pools: slots that no batch index has keep what they hold. With `cu_seqlens` rows of no
+    sequence are not written.
+
+    * L1 to L7: as for `attn.linear`.
     * L9: dout has the type of query, dstate that of state; a gradient has the type of its input, or that of the
       accumulation; `ddecay`, `dbeta`, `derase` and `dwrite` stand exactly beside decay, beta, erase and write.
 
@@ -50,7 +53,7 @@ def Attn_LinearBackwardOp : Attn_StructuredOp<"linear_backward", [AttrSizedOpera
                        Attn_Shaped:$dout, Attn_Shaped:$state, Attn_Shaped:$dquery, Attn_Shaped:$dkey,
                        Attn_Shaped:$dvalue, Optional<Attn_Shaped>:$ddecay, Optional<Attn_Shaped>:$dbeta,
                        Optional<Attn_Shaped>:$derase, Optional<Attn_Shaped>:$dwrite, Attn_Shaped:$dstate,
-                       UnitAttr:$before, OptionalAttr<F64Attr>:$normalize, OptionalAttr<F64Attr>:$scale,
+                       Optional<Attn_Shaped>:$cu_seqlens, Optional<Attn_Shaped>:$slots, UnitAttr:$before, OptionalAttr<F64Attr>:$normalize, OptionalAttr<F64Attr>:$scale,
                        OptionalAttr<AffineMapArrayAttr>:$maps);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let extraClassDeclaration = structuredDeclaration # [{
@@ -58,9 +61,6 @@ def Attn_LinearBackwardOp : Attn_StructuredOp<"linear_backward", [AttrSizedOpera
     double getScaleNumber();
     /// True where decay has a channel of key.
     bool hasChannelDecay();
-    /// What attn.linear has in addition, which has no gradient.
-    ::mlir::Value getCuSeqlens() { return {}; }
-    ::mlir::Value getSlots() { return {}; }
     /// The cotangent that has the form of attn.linear's output.
     ::mlir::Value getOutput() { return getDout(); }
   }];
@@ -69,6 +69,7 @@ def Attn_LinearBackwardOp : Attn_StructuredOp<"linear_backward", [AttrSizedOpera
         (`decay` `(` $decay^ `:` type($decay) `)`)? (`beta` `(` $beta^ `:` type($beta) `)`)?
         (`erase` `(` $erase^ `:` type($erase) `)`)? (`write` `(` $write^ `:` type($write) `)`)?
         `dout` `(` $dout `:` type($dout) `)` `state` `(` $state `:` type($state) `)`
+        (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)? (`slots` `(` $slots^ `:` type($slots) `)`)?
         `outs` `(` $dquery `,` $dkey `,` $dvalue `:` type($dquery) `,` type($dkey) `,` type($dvalue) `)`
         (`ddecay` `(` $ddecay^ `:` type($ddecay) `)`)? (`dbeta` `(` $dbeta^ `:` type($dbeta) `)`)?
         (`derase` `(` $derase^ `:` type($derase) `)`)? (`dwrite` `(` $dwrite^ `:` type($dwrite) `)`)?

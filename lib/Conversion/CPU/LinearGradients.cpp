@@ -21,9 +21,9 @@ namespace {
 class LinearGradientTask {
 public:
   LinearGradientTask(TileOps &ops, Operation *op, LinearOp forward, const LinearShape &shape, LinearChunk::Place first,
-                     Value tokens)
+                     const LinearSequence &sequence)
       : ops(ops), b(ops.b), loc(ops.loc), op(op), forward(forward), shape(shape), token(getNumBatchDims(forward)),
-        place(std::move(first)), tokens(tokens), chunk(ops, forward, this->shape), factors(ops, chunk) {
+        place(std::move(first)), sequence(sequence), chunk(ops, forward, this->shape), factors(ops, chunk) {
     int64_t count = shape.chunk, size = shape.valueSize;
     cotangents = ops.buffer(2 * count, size);
     dwritten = ops.buffer(shape.sets * count, size);
@@ -41,16 +41,17 @@ public:
 
   void emit() {
     Value size = ops.index(shape.chunk), zero = ops.index(0);
+    Value tokens = b.createOrFold<arith::SubIOp>(loc, sequence.end, sequence.first);
     Value chunks = b.createOrFold<arith::CeilDivUIOp>(loc, tokens, size);
     written = allocate(ops.multiply(chunks, shape.sets * shape.chunk));
     states = allocate(ops.multiply(ops.add(chunks, ops.index(1)), shape.keySize));
     place.tokens = b.getIndexAttr(shape.chunk);
-    copy(getMemory("state"), ops.part(states, 0, shape.keySize));
+    moveState("state", ops.part(states, 0, shape.keySize), /*isLoad=*/true);
     ops.loop(zero, chunks, 1, [&](Value at) {
       setChunk(at);
       emitForward(at);
     });
-    copy(getMemory("dstate"), dstate);
+    moveState("dstate", dstate, /*isLoad=*/true);
     ops.loop(zero, chunks, 1, [&](Value i) {
       Value behind = arith::SubIOp::create(b, loc, chunks, i);
       Value at = arith::SubIOp::create(b, loc, behind, ops.index(1));
@@ -58,7 +59,7 @@ public:
       emitBackward(at);
     });
     place.offsets[token] = b.getIndexAttr(0);
-    copy(dstate, getMemory("dstate"));
+    moveState("dstate", dstate, /*isLoad=*/false);
   }
 
 private:
@@ -69,15 +70,30 @@ private:
             b.getMultiDimIdentityMap(2)};
   }
   void setChunk(Value at) {
-    Value first = ops.multiply(at, shape.chunk);
+    Value first = ops.add(sequence.first, ops.multiply(at, shape.chunk));
     place.offsets[token] = first;
-    if (std::optional<int64_t> all = getConstantIntValue(tokens); all && *all % shape.chunk == 0)
+    if (std::optional<int64_t> all = getConstantIntValue(sequence.end);
+        all && isConstantIntValue(sequence.first, 0) && *all % shape.chunk == 0)
       return;
-    Value left = arith::SubIOp::create(b, loc, tokens, first);
+    Value left = arith::SubIOp::create(b, loc, sequence.end, first);
     place.tokens = arith::MinSIOp::create(b, loc, left, ops.index(shape.chunk)).getResult();
   }
   Tile getMemory(StringRef name) {
     return getPart(ops, op, shape, place, Value(), b.getIndexAttr(shape.valueSize), name);
+  }
+  /// Copies a state from memory or back; without a slot it is 0, and dropped.
+  void moveState(StringRef name, const Tile &buffer, bool isLoad) {
+    OpBuilder::InsertionGuard guard(b);
+    auto saved = place.offsets[0];
+    if (Value slot = sequence.slot) {
+      if (isLoad)
+        ops.fill(buffer, 0);
+      enterIfSlot(ops, slot);
+      place.offsets[0] = slot;
+    }
+    Tile memory = getMemory(name);
+    isLoad ? copy(memory, buffer) : copy(buffer, memory);
+    place.offsets[0] = saved;
   }
   /// The rows of the tokens that exist.
   Tile getOwn(const Tile &tile) { return ops.part(tile, b.getIndexAttr(0), place.tokens); }
@@ -289,7 +305,7 @@ private:
   const LinearShape shape;
   unsigned token; ///< its dimension in the domain
   LinearChunk::Place place;
-  Value tokens; ///< of the sequence
+  const LinearSequence sequence;
   LinearChunk chunk;
   LinearFactorGradients factors;
   Tile written, states;              ///< U and the state in front, of all chunks
@@ -301,6 +317,6 @@ private:
 } // namespace
 
 void attn::cpu::emitLinearGradients(TileOps &ops, Operation *op, LinearOp forward, const LinearShape &shape,
-                                    LinearChunk::Place place, Value tokens) {
-  LinearGradientTask(ops, op, forward, shape, std::move(place), tokens).emit();
+                                    LinearChunk::Place place, const LinearSequence &sequence) {
+  LinearGradientTask(ops, op, forward, shape, std::move(place), sequence).emit();
 }

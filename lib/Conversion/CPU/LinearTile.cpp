@@ -140,6 +140,12 @@ static bool isRowMajor(LinearOp op) {
          last[1] == getAffineDimExpr(token + 2, op.getContext());
 }
 
+void attn::cpu::enterIfSlot(TileOps &ops, Value slot) {
+  Value hasSlot = arith::CmpIOp::create(ops.b, ops.loc, arith::CmpIPredicate::sge, slot, ops.index(0));
+  auto branch = scf::IfOp::create(ops.b, ops.loc, hasSlot, /*withElseRegion=*/false);
+  ops.b.setInsertionPointToStart(branch.thenBlock());
+}
+
 LinearShape::LinearShape(LinearOp op, const TargetInfo &target, std::optional<int64_t> tokens) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned token = getNumBatchDims(op);

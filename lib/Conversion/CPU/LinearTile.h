@@ -155,9 +155,15 @@ Tile getPart(TileOps &ops, mlir::Operation *op, const LinearShape &shape, const 
              mlir::Value column, mlir::OpFoldResult columns, llvm::StringRef name);
 /// x, or 0 where a decay counts as 0. A NaN stays.
 mlir::Value flush(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+/// The tokens of a task, and the slot of its state; null where states have none.
+struct LinearSequence {
+  mlir::Value first, end, slot;
+};
+/// Code behind it runs where a sequence has a place for its state.
+void enterIfSlot(TileOps &ops, mlir::Value slot);
 /// Emits the code of a task of attn.linear_backward: one batch index and head of value. `forward` describes its inputs.
 void emitLinearGradients(TileOps &ops, mlir::Operation *op, LinearOp forward, const LinearShape &shape,
-                         LinearChunk::Place place, mlir::Value tokens);
+                         LinearChunk::Place place, const LinearSequence &sequence);
 
 /// Replaces attn.solve by loops over vectors.
 mlir::LogicalResult lowerSolve(mlir::RewriterBase &rewriter, SolveOp op, const TargetInfo &target);

@@ -121,11 +121,8 @@ private:
     OpBuilder::InsertionGuard guard(b);
     if (isLoad && (slot || hasPartialPanel()))
       ops.fill(states, 0);
-    if (slot) {
-      Value hasSlot = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, slot, ops.index(0));
-      auto branch = scf::IfOp::create(b, loc, hasSlot, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(branch.thenBlock());
-    }
+    if (slot)
+      enterIfSlot(ops, slot);
     forEachHead([&](Value head) {
       forEachPanel([&](Value panel, Value column, OpFoldResult columns) {
         Tile memory = getMemory(column, columns);
@@ -226,6 +223,27 @@ private:
   Tile values, states;
 };
 
+/// What the lists of attn.linear or its gradients say of a batch index.
+template <typename OpTy>
+LinearSequence getSequence(TileOps &ops, OpTy op, const LinearChunk::Place &place, OpFoldResult tokens) {
+  auto read = [&](Value list, Value at) -> Value {
+    Value number = memref::LoadOp::create(ops.b, ops.loc, list, ValueRange{at});
+    return arith::IndexCastOp::create(ops.b, ops.loc, ops.b.getIndexType(), number);
+  };
+  LinearSequence sequence;
+  if (op.getSlots())
+    sequence.slot = read(op.getSlots(), cast<Value>(place.offsets[0]));
+  if (!op.getCuSeqlens()) {
+    sequence.first = ops.index(0);
+    sequence.end = ops.toValue(tokens);
+    return sequence;
+  }
+  Value at = cast<Value>(place.offsets[0]);
+  sequence.first = read(op.getCuSeqlens(), at);
+  sequence.end = read(op.getCuSeqlens(), ops.add(at, ops.index(1)));
+  return sequence;
+}
+
 /// Emits the parallel loop of one op, and in it the bounds of a sequence.
 class LinearTiling {
 public:
@@ -250,17 +268,9 @@ public:
       place.offsets[i] = forall.getInductionVars()[i];
     if (token > 0)
       place.offsets[token - 1] = ops.multiply(forall.getInductionVars()[token - 1], shape.heads);
-    Value slot;
-    if (op.getSlots())
-      slot = readIndex(op.getSlots(), cast<Value>(place.offsets[0]));
+    auto [first, end, slot] = getSequence(ops, op, place, sizes[token]);
     if (shape.isDirect && !slot)
       return LinearTask(ops, op, shape, place, slot).emitDirect(b.getIndexAttr(0));
-    Value first = ops.index(0), end = ops.toValue(sizes[token]);
-    if (Value sums = op.getCuSeqlens()) {
-      Value sequence = cast<Value>(place.offsets[0]);
-      first = readIndex(sums, sequence);
-      end = readIndex(sums, ops.add(sequence, ops.index(1)));
-    }
     // One token, or a static number of a few, in a slot: the state stays where it is.
     LinearShape step = shape.isDirect ? shape : LinearShape(op, target, 1);
     if (step.isDirect && (!all || shape.isDirect)) {
@@ -280,11 +290,6 @@ public:
   }
 
 private:
-  Value readIndex(Value list, Value at) {
-    Value number = memref::LoadOp::create(b, loc, list, ValueRange{at});
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-  }
-
   TileOps ops;
   OpBuilder &b;
   Location loc;
@@ -312,14 +317,14 @@ void emitBackward(RewriterBase &rewriter, LinearBackwardOp op, const TargetInfo 
   unsigned inputs = (maps.size() - 3) / 2;
   auto forward = LinearOp::create(
       rewriter, op.getLoc(), TypeRange(), op.getQuery(), op.getKey(), op.getValue(), op.getDecay(), op.getBeta(),
-      op.getErase(), op.getWrite(), op.getDout(), op.getState(), Value(), Value(), op.getBeforeAttr(),
+      op.getErase(), op.getWrite(), op.getDout(), op.getState(), op.getCuSeqlens(), op.getSlots(), op.getBeforeAttr(),
       op.getNormalizeAttr(), op.getScaleAttr(),
       getExplicitMaps(op) ? rewriter.getAffineMapArrayAttr(ArrayRef(maps).take_front(inputs + 2)) : ArrayAttr());
-  std::optional<int64_t> tokens = getConstantIntValue(sizes[token]);
+  std::optional<int64_t> tokens = op.getCuSeqlens() ? std::nullopt : getConstantIntValue(sizes[token]);
   if (tokens) // the kernel in place is for the forward pass
     tokens = std::max<int64_t>(*tokens, kHalvedRows);
   LinearShape shape(forward, target, tokens);
-  emitLinearGradients(ops, op, forward, shape, place, ops.toValue(sizes[token]));
+  emitLinearGradients(ops, op, forward, shape, place, getSequence(ops, op, place, sizes[token]));
   rewriter.eraseOp(forward);
   rewriter.eraseOp(op);
 }

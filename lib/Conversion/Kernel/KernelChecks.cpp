@@ -71,7 +71,7 @@ LogicalResult attn::checkDynamicSizes(func::FuncOp function) {
       op->emitOpError("expected static numbers of heads where K and V have fewer than Q, found dynamic ones");
       return WalkResult::interrupt();
     }
-    if (auto linear = dyn_cast<LinearOp>(op); linear && linear.getCuSeqlens() && ShapedType::isDynamic(domain[0])) {
+    if (isa<LinearOp, LinearBackwardOp>(op) && getPackedSequences(op) && ShapedType::isDynamic(domain[0])) {
       op->emitOpError(
           "expected a static number of sequences, found a dynamic one; write one more than it as the size of "
           "cu_seqlens");

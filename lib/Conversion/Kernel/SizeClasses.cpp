@@ -77,6 +77,16 @@ unsigned SizeClasses::findDomain(Operation *op, Domain &domain, unsigned positio
   return entry->second;
 }
 
+/// The operands whose first dimension is of places.
+static SmallVector<Value> getPools(Operation *op) {
+  SmallVector<Value> pools;
+  if (isa<LinearOp, LinearBackwardOp>(op))
+    for (auto [operand, spec] : llvm::zip(op->getOperands(), getOperandSpecs(op)))
+      if (spec.role == OperandRole::Pool)
+        pools.push_back(operand);
+  return pools;
+}
+
 /// Dimensions that a single domain dimension indexes have its size.
 SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
   Domain domain;
@@ -84,8 +94,7 @@ SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type || type.getRank() != map.getNumResults())
       continue;
-    auto linear = dyn_cast<LinearOp>(op);
-    bool isPool = linear && linear.getSlots() && operand == linear.getState();
+    bool isPool = llvm::is_contained(getPools(op), operand);
     for (auto [i, expr] : llvm::enumerate(map.getResults()))
       if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !(isPool && dim.getPosition() == 0))
         unite(findDomain(op, domain, dim.getPosition()), find(operand, i));
@@ -101,14 +110,16 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
     if (word->shape == WordShape::PerHead)
       unite(findDomain(op, domain, getNumBatchDims(op) - 1), find(list, 0));
   }
-  if (auto linear = dyn_cast<LinearOp>(op)) {
-    if (linear.getSlots()) {
+  llvm::TypeSwitch<Operation *>(op).Case<LinearOp, LinearBackwardOp>([&](auto linear) {
+    if (linear.getSlots())
       unite(findDomain(op, domain, 0), find(linear.getSlots(), 0));
-      setName(find(linear.getState(), 0), "slots");
+    for (Value pool : getPools(op)) {
+      uniteDims(linear.getState(), 0, pool, 0);
+      setName(find(pool, 0), "slots");
     }
     if (linear.getCuSeqlens())
       setName(find(linear.getCuSeqlens(), 0), "b_plus_1");
-  }
+  });
   auto sdpa = dyn_cast<SdpaOp>(op);
   if (!sdpa)
     return;

@@ -20,7 +20,10 @@ ValueChecks::ValueChecks(func::FuncOp function, SizeClasses &classes) : function
     for (auto [word, list] : getWordOperands(op))
       if (word->counts != WordCounts::Nothing)
         addList(op, *word, list);
-    TypeSwitch<Operation *>(op).Case<GatherPagesOp, KvAppendOp, LinearOp>([&](auto listed) { addOp(listed); });
+    TypeSwitch<Operation *>(op)
+        .Case<GatherPagesOp, KvAppendOp>([&](auto listed) { addOp(listed); })
+        .Case<LinearOp, LinearBackwardOp>(
+            [&](auto linear) { addLinear(linear, linear.getCuSeqlens(), linear.getSlots(), linear.getState()); });
   });
 }
 
@@ -147,16 +150,16 @@ void ValueChecks::addOp(KvAppendOp op) {
   add(table, check);
 }
 
-void ValueChecks::addOp(LinearOp op) {
+void ValueChecks::addLinear(Operation *op, Value sums, Value slots, Value state) {
   std::optional<SizePlace> tokens = findPlace(op, DimKind::Query);
-  if (Value sums = op.getCuSeqlens(); sums && tokens && getArgument(sums)) {
+  if (sums && tokens && getArgument(sums)) {
     ValueCheck check;
     check.kind = ValueCheck::Kind::PrefixSums;
     check.limit[0] = *tokens;
     add(sums, check);
   }
-  if (Value slots = op.getSlots(); slots && getArgument(slots))
-    if (std::optional<SizePlace> places = findPlace(op.getState(), 0)) {
+  if (slots && getArgument(slots))
+    if (std::optional<SizePlace> places = findPlace(state, 0)) {
       ValueCheck check;
       check.kind = ValueCheck::Kind::Slots;
       check.limit[0] = *places;

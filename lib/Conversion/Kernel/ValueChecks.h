@@ -32,7 +32,7 @@ private:
   void addLengths(mlir::Value argument, std::optional<SizePlace> limit);
   void addOp(GatherPagesOp op);
   void addOp(KvAppendOp op);
-  void addOp(LinearOp op);
+  void addLinear(mlir::Operation *op, mlir::Value sums, mlir::Value slots, mlir::Value state);
   /// The index of an argument that the caller passes, or nothing.
   static std::optional<int64_t> getArgument(mlir::Value value);
 

@@ -42,8 +42,6 @@ public:
   }
 
   LogicalResult run(ArrayAttr list) {
-    if (op.getCuSeqlens() || op.getSlots())
-      return refuse() << "expected an attn.linear without cu_seqlens and slots, which have no kernel of gradients";
     auto results = function.front().getTerminator()->getOperands();
     if (results.size() != 2 || results[0] != op->getResult(0) || results[1] != op->getResult(1))
       return refuse() << "expected a function of an attn.linear to return its output and its state";
@@ -154,8 +152,10 @@ private:
         b, loc, TypeRange(ValueRange(destinations)), in(op.getQuery()), in(op.getKey()), in(op.getValue()),
         find(op.getDecay(), false), find(op.getBeta(), false), find(op.getErase(), false), find(op.getWrite(), false),
         dout, in(op.getState()), destinations[0], destinations[1], destinations[2], find(op.getDecay(), true),
-        find(op.getBeta(), true), find(op.getErase(), true), find(op.getWrite(), true), dstate, op.getBeforeAttr(),
-        op.getNormalizeAttr(), op.getScaleAttr(), getExplicitMaps(op) ? b.getAffineMapArrayAttr(all) : ArrayAttr());
+        find(op.getBeta(), true), find(op.getErase(), true), find(op.getWrite(), true), dstate,
+        op.getCuSeqlens() ? in(op.getCuSeqlens()) : Value(), op.getSlots() ? in(op.getSlots()) : Value(),
+        op.getBeforeAttr(), op.getNormalizeAttr(), op.getScaleAttr(),
+        getExplicitMaps(op) ? b.getAffineMapArrayAttr(all) : ArrayAttr());
     for (auto [input, gradient, result] : llvm::zip(inputs, gradients, backward->getResults()))
       results.push_back(gradient.heads ? sumHeads(result, *gradient.heads, input) : result);
     results.push_back(backward->getResults().back());

@@ -7,14 +7,13 @@ has a gradient; `attn::linear_attention_` writes them where they lie, as serving
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any, NamedTuple
 
 import torch
 
 import attn
 from attn.call import _linear_checks
-from attn.torch import _batches, _context, _eager, _linear_backward, _ops, _out, _place, _record
+from attn.torch import _batches, _context, _eager, _ops, _out, _place, _record
 
 Tensor = torch.Tensor
 
@@ -24,10 +23,6 @@ BEHIND += 'str layout="bhsd"'
 INPUTS = f"Tensor q, Tensor k, Tensor v, {OPTIONAL}Tensor? state=None, {BEHIND}"
 IN_PLACE = f"Tensor q, Tensor k, Tensor v, Tensor(a!) state, {OPTIONAL}{BEHIND}"
 HOW: dict[str, Any] = {"device_types": _ops.DEVICES}
-SLOW = (
-    "attn.torch: the gradient of linear_attention with {} is computed by PyTorch's operators, chunk by chunk, as attn "
-    "has no kernel of it"
-)
 
 
 class Call(NamedTuple):
@@ -51,10 +46,6 @@ class Call(NamedTuple):
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by name."""
         return {name: x for name, x in self._asdict().items() if isinstance(x, Tensor)}
-
-    def without_kernel(self) -> str:
-        """What the call has that kernels of gradients do not."""
-        return " and ".join([name for name in ("cu_seqlens", "slots") if getattr(self, name) is not None])
 
     def options(self) -> dict[str, Any]:
         """The keywords of a call where its tensors are."""
@@ -95,22 +86,9 @@ def _run(*arguments: Any) -> tuple[Tensor, Tensor]:
 
 def _run_backward(dout: Tensor | None, dstate: Tensor | None, grad: str, *arguments: Any) -> list[Tensor]:
     call = Call(*arguments)
-    if not call.without_kernel() and (dout is not None or dstate is not None):
-        return call.differentiate(dout, dstate, grad.split(","))
-    empty = call.new_results()
-    dout, dstate = (torch.zeros_like(y) if x is None else x for x, y in zip((dout, dstate), empty, strict=True))
-    is_swapped = call.layout == "bshd" and call.cu_seqlens is None
-    turned = lambda name, x: x.transpose(1, 2) if is_swapped and name != "state" else x  # noqa: E731
-    given = {name: turned(name, x) for name, x in call.tensors().items() if name in _linear_checks.NAMES}
-    sums = None if call.cu_seqlens is None else call.cu_seqlens.tolist()
-    words: dict[str, Any] = {
-        "before": call.before,
-        "scale": call.scale,
-        "normalize": call.normalize,
-        "slots": call.slots,
-    }
-    found = _linear_backward.gradients(given, turned("", dout), dstate, sums=sums, **words)
-    return [turned(name, found[name]).contiguous() for name in grad.split(",")]
+    if dout is None and dstate is None:
+        dout = torch.zeros_like(call.new_results()[0])
+    return call.differentiate(dout, dstate, grad.split(","))
 
 
 def _shapes_backward(dout: Any, dstate: Any, grad: str, *arguments: Any) -> list[Tensor]:
@@ -156,15 +134,8 @@ def _differentiate(ctx: Any, dout: Tensor | None, dstate: Tensor | None) -> tupl
     needed = dict(zip(call._fields, ctx.needs_input_grad, strict=False))
     wanted = [name for name in _linear_checks.NAMES if needed.get(name)]
     found = _operator_backward(dout, dstate, ",".join(wanted), *call) if wanted else []
-    if missing := call.without_kernel():
-        _warn_once(missing)
     grads = dict(zip(wanted, found, strict=True))
     return tuple([grads.get(name) for name in call._fields][: len(ctx.needs_input_grad)])
-
-
-@functools.cache
-def _warn_once(what: str) -> None:
-    warnings.warn(SLOW.format(what), RuntimeWarning, stacklevel=2)
 
 
 def _refuse_recorded(*tensors: Any) -> None:
@@ -217,9 +188,7 @@ def linear_attention(
 
     It runs in eager mode, under torch.compile without graph breaks, and torch.export. out and the returned state have
     gradients of first order for q, k, v, decay, beta, erase, write and state, by the kernel of
-    `attn.linear_attention_backward`. With cu_seqlens and slots they are computed by PyTorch's operators, with the
-    states in front of all chunks in memory: attn has no kernel of them, and the first one says so by a warning. Tensors
-    are on the CPU.
+    `attn.linear_attention_backward`. Tensors are on the CPU.
 
     Args:
       q, k, v: (B, Hk, T, Dk), (B, Hk, T, Dk), (B, Hv, T, Dv), of one float type; value head h reads key head
