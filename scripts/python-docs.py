@@ -52,6 +52,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
     ("JAX", "jax", ["sdpa", "varlen_sdpa", "ring_sdpa", "sdpa_backward"]),
+    ("JAX, linear attention", "xla/_xla_linear", ["linear_attention"]),
     ("Errors", "errors", ["CompileError"]),
 ]
 PREFIXES = {
@@ -64,6 +65,7 @@ PREFIXES = {
     "reference/__init__": "attn.reference.",
     "plot": "attn.plot.",
     "jax": "attn.jax.",
+    "xla/_xla_linear": "attn.jax.",
     "torch/_sdpa": "attn.torch.",
     "torch/_flex": "attn.torch.",
     "torch/_linear": "attn.torch.",

@@ -1,7 +1,8 @@
 //===- Xla.cpp - kernels as custom calls of XLA ---------------------------===//
 //
 // One handler of XLA's foreign function interface for all kernels, which python/attn/jax.py registers. A custom call
-// names its kernel; its operands and results are the kernel's arguments in order. Names are those registered in this
+// names its kernel; its operands and results are the kernel's arguments in order, and an operand whose memory XLA has
+// given to a result is the argument that the kernel updates, once. Names are those registered in this
 // process: a program that XLA has cached on disk gets an error in another process, not a stale address.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -93,9 +94,16 @@ static XLA_FFI_Error *execute(XLA_FFI_CallFrame *frame) {
     return makeError(frame, XLA_FFI_Error_Code_NOT_FOUND,
                      "expected a kernel of attn that this process has compiled, found '" + name.str() +
                          "'; trace the function in this process");
+  auto isUpdated = [&](void *operand) {
+    void *data = static_cast<XLA_FFI_Buffer *>(operand)->data;
+    return data && any_of(ArrayRef(frame->rets.rets, frame->rets.size),
+                          [&](void *result) { return static_cast<XLA_FFI_Buffer *>(result)->data == data; });
+  };
   SmallVector<DLTensor> tensors;
   for (int64_t i = 0; i < frame->args.size + frame->rets.size; ++i) {
     bool isOperand = i < frame->args.size;
+    if (isOperand && isUpdated(frame->args.args[i]))
+      continue;
     std::optional<DLTensor> tensor =
         getTensor(isOperand ? frame->args.args[i] : frame->rets.rets[i - frame->args.size]);
     if (!tensor)

@@ -1,8 +1,8 @@
 """attn for JAX on the CPU: attention under jit, grad and vmap, as a custom call of XLA.
 
-`sdpa` and `varlen_sdpa` trace to one custom call, forward and backward. The handler is in libattn (lib/CAPI/Xla.cpp); a
-kernel is compiled when a function is traced. Programs for GPUs and TPUs are refused when they are lowered.
-docs/Training.md has an example.
+`sdpa`, `varlen_sdpa` and `linear_attention` trace to one custom call, forward and backward. The handler is in libattn
+(lib/CAPI/Xla.cpp); a kernel is compiled when a function is traced. Programs for GPUs and TPUs are refused when they are
+lowered. docs/Training.md has an example.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from attn.words import _signatures
 from attn.words._types import MaskMod, ScoreMod
 from attn.words._words import Words
 from attn.xla import _xla, _xla_call, _xla_operator, _xla_ring
+from attn.xla._xla_linear import linear_attention as linear_attention
 
 
 def sdpa(

@@ -10,6 +10,8 @@ from jax.test_util import check_grads
 import attn
 import attn.jax as aj
 from attn.xla import _xla
+from linear_families import Sizes, draw_family
+from test_reference_linear import packed
 
 jax.config.update("jax_enable_x64", True)
 
@@ -318,3 +320,61 @@ def test_alibi_and_a_softcap_in_front(form, softcap_first):
     expected = attn.reference.sdpa_backward(q, k, v, None, None, dout, **names, **options, **lengths)
     for x, y in zip(grads, expected.values(), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-4 * np.abs(y).max())
+
+
+LINEAR = {name: lambda name=name: draw_family(name, Sizes(2, 1, 2, 19, 5, 3)).options for name in ("GDN", "Mamba-2")}
+LINEAR |= {
+    "channels": lambda: draw_family("RWKV-7, DPLR", Sizes(1, 1, 2, 37, 6, 5)).options | {"normalize": 0.1},
+    "packed": lambda: packed(draw_family("KDA", Sizes(3, 1, 2, 40, 6, 5)).options, [17, 0, 40]),
+    "slots": lambda: (
+        draw_family("GDN", Sizes(3, 1, 2, 4, 5, 3)).options
+        | {"state": np.random.default_rng(1).standard_normal((5, 2, 5, 3)), "slots": np.array([4, -1, 0])}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_attention_and_its_gradients(name, rng):
+    options = LINEAR[name]()
+    is_float = lambda x: isinstance(x, np.ndarray) and x.dtype.kind == "f"  # noqa: E731
+    arrays = {x: jnp.asarray(y) for x, y in options.items() if is_float(y)}
+    rest = {x: y for x, y in options.items() if not is_float(y)}
+    call = jax.jit(lambda x: aj.linear_attention(**x, **rest, return_state=True))
+    results, back = jax.vjp(call, arrays)
+    expected = attn.reference.linear_attention(**options, return_state=True)
+    cotangents = [rng.standard_normal(x.shape) for x in results]
+    (grads,) = back(tuple(map(jnp.asarray, cotangents)))
+    wanted = attn.reference.linear_attention_backward(
+        **options, dout=cotangents[0], dstate=cotangents[1], grad=list(arrays)
+    )
+    for x, y in zip((*results, *[grads[x] for x in arrays]), (*expected, *wanted.values()), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-10)
+
+
+def test_linear_attention_of_a_batch_of_calls_and_of_donated_states(rng):
+    given = {x: jnp.asarray(y) for x, y in LINEAR["GDN"]().items()}
+    many = jnp.stack([given["v"], 2 * given["v"]])
+    call = lambda v, state: aj.linear_attention(**given | {"v": v, "state": state})  # noqa: E731
+    expected = [call(v, given["state"]) for v in many]
+    found = jax.vmap(call, (0, None))(many, given["state"])
+    for x, y in zip(found, zip(*expected, strict=True), strict=True):
+        np.testing.assert_allclose(x, jnp.stack(y), rtol=1e-12)
+    total = lambda v: call(v, given["state"])[0].sum()  # noqa: E731
+    np.testing.assert_allclose(jax.vmap(jax.grad(total))(many)[1], jax.grad(total)(many[1]), rtol=1e-12)
+    old = given["state"] + 0
+    place = old.unsafe_buffer_pointer()
+    _, new = jax.jit(call, donate_argnums=1)(given["v"], old)
+    np.testing.assert_array_equal(new, expected[0][1])
+    assert new.unsafe_buffer_pointer() == place
+
+
+def test_mistakes_of_linear_attention():
+    given = {x: jnp.asarray(y) for x, y in LINEAR["GDN"]().items()}
+    with pytest.raises(ValueError, match=r"write decay.swapaxes\(1, 2\)"):
+        aj.linear_attention(**given | {"decay": given["decay"].swapaxes(1, 2)})
+    with pytest.raises(TypeError, match="expected state in float64, found float32"):
+        aj.linear_attention(**given | {"state": given["state"].astype(np.float32)})
+    with pytest.raises(jax.errors.JaxRuntimeError, match="slots"):
+        jax.block_until_ready(aj.linear_attention(**given, slots=jnp.asarray([0, 2])))
+    with pytest.raises(NotImplementedError, match=r"first order of attn\.jax\.linear_attention"):
+        jax.grad(lambda x: jax.grad(lambda y: aj.linear_attention(**given | {"q": y})[0].sum())(x).sum())(given["q"])

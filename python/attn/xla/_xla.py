@@ -41,20 +41,40 @@ class Call(NamedTuple):
 def run(call: Call, *arrays: Any) -> Any:
     """The custom call of a kernel that is compiled for these shapes."""
     kernel, name = _compile(call, tuple((x.shape, np.dtype(x.dtype)) for x in arrays))
-    shapes = kernel.new_shapes(list(arrays))
-    types = [
-        jax.ShapeDtypeStruct(tuple(shape), _tensor.dtype(x["dtype"]))
+    return bind(kernel, name, arrays)
+
+
+def bind(kernel: _kernel.Kernel, name: str, arrays: tuple[Any, ...], updated: str | None = None) -> Any:
+    """The custom call of a kernel that is registered by a name.
+
+    Args:
+      kernel: with its outputs behind its inputs.
+      arrays: its inputs, and behind them the old values of what it updates.
+      updated: the output that it updates, the first one of its entry.
+    """
+    count = len(kernel.inputs)
+    shapes = kernel.new_shapes(list(arrays[:count]), () if updated is None else (updated,))
+    outputs = [
+        (x["name"], jax.ShapeDtypeStruct(tuple(shape), _tensor.dtype(x["dtype"])))
         for shape, x in zip(shapes, kernel.outputs, strict=True)
     ]
+    if updated is not None:
+        outputs = kernel.in_order([None] * count + outputs)[count:]
+        outputs[0] = (updated, jax.ShapeDtypeStruct(arrays[count].shape, arrays[count].dtype))
+    types = tuple(x for _, x in outputs)
 
     def on_cpu(*arrays: Any) -> Any:
-        return tuple(_custom_call.bind(*arrays, types=tuple(types), kernel=name))
+        return tuple(_custom_call.bind(*arrays, types=types, kernel=name, is_updated=updated is not None))
 
     def elsewhere(*arrays: Any) -> Any:
-        return tuple(_elsewhere.bind(*arrays, types=tuple(types)))
+        return tuple(_elsewhere.bind(*arrays, types=types))
 
     results = tuple(jax.lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere))
-    return varying(results, like=arrays)
+    results = varying(results, like=arrays)
+    if updated is None:
+        return results
+    named = {of: x for (of, _), x in zip(outputs, results, strict=True)}
+    return tuple(named[x["name"]] for x in kernel.outputs)
 
 
 def varying(values: tuple[Any, ...], like: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
@@ -76,7 +96,7 @@ def varies_over(value: Any) -> frozenset[str]:
 # The custom call. It holds the name that this process has its kernel by.
 _custom_call = jax.extend.core.Primitive("attn_call")
 _custom_call.multiple_results = True
-_custom_call.def_abstract_eval(lambda *_, types, kernel: [jax.core.ShapedArray(x.shape, x.dtype) for x in types])
+_custom_call.def_abstract_eval(lambda *_, types, **__: [jax.core.ShapedArray(x.shape, x.dtype) for x in types])
 EXPORT = (
     "expected attn.jax.sdpa in a program of this process, found one for jax.export: its custom call has a kernel "
     "that is in the memory of this process alone; export the function with jax.nn.dot_product_attention in its place, "
@@ -84,10 +104,11 @@ EXPORT = (
 )
 
 
-def _lower(context: Any, *arrays: Any, types: Any, kernel: str) -> Any:
+def _lower(context: Any, *arrays: Any, types: Any, kernel: str, is_updated: bool) -> Any:
     if context.module_context.lowering_parameters.for_export:
         raise NotImplementedError(EXPORT)
-    return jax.ffi.ffi_lowering(TARGET)(context, *arrays, kernel=kernel)
+    aliases = {len(arrays) - 1: 0} if is_updated else None
+    return jax.ffi.ffi_lowering(TARGET, operand_output_aliases=aliases)(context, *arrays, kernel=kernel)
 
 
 jax.interpreters.mlir.register_lowering(_custom_call, _lower, platform="cpu")
@@ -145,9 +166,14 @@ def _compile(call: Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tupl
     dynamic = False if problem.layout == "varlen" and has_offsets else None
     source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=dynamic)
     kernel = _running.compiled(source, "host", "sdpa_backward" if call.grad else None)
+    return kernel, registered(kernel, source)
+
+
+def registered(kernel: _kernel.Kernel, source: str) -> str:
+    """The name by which the handler has a kernel from now on."""
     name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()
     _library.load().attn_xla_register(name.encode(), kernel._module, kernel.name.encode())
-    return kernel, name
+    return name
 
 
 @functools.cache
