@@ -84,6 +84,11 @@ def test_facts_agree_with_other_outputs(tmp_path):
     for loop in found["loops"]:
         mix = ", ".join(f"{count} {name}" for name, count in loop["mix"])
         assert f"{loop['function']}+{loop['start']:#x}: {loop['instructions']} instructions: {mix}, " in printed
+    assembly = attnc("bench", problem, "--target=x86-64-v3", "--roofline=asm")
+    words = ["llvm-mca-22", f"-mcpu={found['processor']}", "-instruction-info=0", "-resource-pressure=0"]
+    simulated = subprocess.run(words, input=assembly, capture_output=True, text=True, check=True).stdout
+    cycles = [int(x) / 100 for x in re.findall(r"Total Cycles: +(\d+)", simulated)]
+    assert [loop["cycles"] for loop in found["loops"]] == cycles
     (schedule,) = found["schedules"]
     (tiled,) = [x["text"] for x in found["remarks"] if x["code"] == "tiled"]
     counts = schedule["tiles"]["counts"]
@@ -130,6 +135,11 @@ def test_page_of_linear_attention():
     page = check_page(attnc("explain", "--problem=linear hq4 hkv2 sq40 d16 decay=head beta", "-o", "-"))
     assert "Linear attention of 40 tokens in 4 heads, which share 2 heads of K and V" in "".join(page.text)
     assert {"limits", "code", "phases"} <= set(page.ids)
+
+
+def test_no_model_of_cycles():
+    page = check_page(attnc("explain", "--problem=sq64 d16", "--target=rv64gcv", "-o", "-"))
+    assert "LLVM has no model of the cycles of" in "".join(page.text)
 
 
 def test_every_field_has_words():

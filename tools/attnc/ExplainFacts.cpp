@@ -99,6 +99,7 @@ static json::Value describeLoop(const HotLoop &loop) {
                           json::Array{"store", loop.store}, json::Array{"shuffle", loop.shuffle},
                           json::Array{"convert", loop.convert}, json::Array{"call", loop.call}}},
       {"stack", loop.stack},
+      {"cycles", loop.cycles ? json::Value(*loop.cycles) : json::Value(nullptr)},
       {"assembly", std::move(assembly)}};
 }
 
@@ -157,9 +158,10 @@ static Error describeCode(Compiler &compiler, json::Object &facts) {
   if (!object)
     return object.takeError();
   facts["object_bytes"] = int64_t(object->size());
-  Expected<std::vector<HotLoop>> loops = findHotLoops(*object, compiler.getTarget());
+  Expected<std::vector<HotLoop>> loops = findHotLoops(*object, compiler.getTarget(), /*simulates=*/true);
   if (!loops)
     return loops.takeError();
+  facts["processor"] = compiler.getTarget().cpu;
   facts["loops"] = json::Array(map_range(*loops, describeLoop));
   return Error::success();
 }

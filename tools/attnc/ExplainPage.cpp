@@ -247,6 +247,13 @@ static void writeLoops(raw_ostream &os, const json::Object &facts) {
     os << formatv("<h3><code>{0}+{1:x}</code>: {2} instructions</h3>\n", escapeHtml(getText(loop, "function")),
                   *loop.getInteger("start"), *loop.getInteger("instructions"));
     writeMix(os, loop, std::to_string(loop.getInteger("stack").value_or(0)) + " accesses to the stack");
+    StringRef processor = getText(facts, "processor");
+    if (std::optional<double> cycles = loop.getNumber("cycles"))
+      os << formatv("<p>{0:f1} cycles a round, {1:f1} instructions a cycle, by LLVM's model of <code>{2}</code>, as "
+                    "llvm-mca has it: all loads from the L1 cache.</p>\n",
+                    *cycles, *loop.getInteger("instructions") / *cycles, escapeHtml(processor));
+    else
+      os << "<p class=\"note\">LLVM has no model of the cycles of <code>" << escapeHtml(processor) << "</code>.</p>\n";
     os << "<details><summary>Its code</summary>\n";
     writeText(os, *loop.getObject("assembly"), "assembly");
     os << "</details>\n";

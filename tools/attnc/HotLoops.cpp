@@ -118,6 +118,15 @@ public:
     return Error::success();
   }
 
+  /// The instructions of a loop.
+  std::vector<MCInst> getInstructions(const HotLoop &loop) const {
+    std::vector<MCInst> insts;
+    for (const Instruction &instruction : code)
+      if (instruction.address >= loop.start && instruction.address < loop.end)
+        insts.push_back(instruction.inst);
+    return insts;
+  }
+
   std::vector<HotLoop> findLoops() const {
     // First and last instruction of the span of each backward jump.
     std::vector<std::pair<uint64_t, uint64_t>> spans;
@@ -226,7 +235,7 @@ private:
 
 } // namespace
 
-Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const TargetInfo &target) {
+Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const TargetInfo &target, bool simulates) {
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
@@ -269,6 +278,8 @@ Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const Targ
       return error;
     for (HotLoop &loop : code.findLoops()) {
       loop.function = name->str();
+      if (simulates)
+        loop.cycles = simulateLoop(**machine, *analysis, code.getInstructions(loop));
       loops.push_back(loop);
     }
   }

@@ -10,10 +10,18 @@
 #define ATTN_TOOLS_ATTNC_HOTLOOPS_H
 
 #include "attn/Target/TargetInfo.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 #include <vector>
+
+namespace llvm {
+class MCInst;
+class MCInstrAnalysis;
+class TargetMachine;
+} // namespace llvm
 
 namespace attn::driver {
 
@@ -30,10 +38,17 @@ struct HotLoop {
   unsigned load = 0, store = 0, shuffle = 0, convert = 0, call = 0;
   std::string assembly; ///< one instruction per line
   unsigned stack = 0;   ///< accesses at a fixed offset of the stack frame: spills
+  /// Cycles of a round by LLVM's model of the processor, where they were asked for and there is one.
+  std::optional<double> cycles{};
 };
 
 /// The loops of an object file with at least kHotMultiplyAdds, in the order of their code.
-llvm::Expected<std::vector<HotLoop>> findHotLoops(llvm::StringRef object, const TargetInfo &target);
+llvm::Expected<std::vector<HotLoop>> findHotLoops(llvm::StringRef object, const TargetInfo &target,
+                                                  bool simulates = false);
+
+/// Cycles of a round of a loop, as llvm-mca computes them; none where LLVM has no model (LoopCycles.cpp).
+std::optional<double> simulateLoop(const llvm::TargetMachine &machine, const llvm::MCInstrAnalysis &analysis,
+                                   llvm::ArrayRef<llvm::MCInst> loop);
 
 /// "sdpa+0x40: 84 instructions: 64 fma, …"
 void printHotLoop(llvm::raw_ostream &os, const HotLoop &loop);
