@@ -39,8 +39,10 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   options.disabledFeatures = variant.untested;
   if (options.tuned && !source.problem.empty()) {
     Error isForeign = options.tuned->checkTarget(variant.target);
-    if (!isForeign)
-      options.schedule = options.tuned->findSchedule(source.problem).value_or("");
+    if (!isForeign) {
+      const TunedProblem *tuned = options.tuned->find(source.problem);
+      options.schedule = tuned ? tuned->schedule : "";
+    }
     consumeError(std::move(isForeign));
   }
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);

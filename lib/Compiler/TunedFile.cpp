@@ -28,12 +28,17 @@ static constexpr unsigned kMaxDepth = 64;
 
 std::string TunedFile::print() const {
   json::Array list;
-  for (const TunedProblem &each : problems)
+  for (const TunedProblem &each : problems) {
+    json::Array timed;
+    for (const auto &[schedule, ratio] : each.timed)
+      timed.push_back(json::Object{{"schedule", schedule}, {"of_policy", ratio}});
     list.push_back(json::Object{{"problem", each.problem},
                                 {"schedule", each.schedule},
                                 {"seconds", each.seconds},
                                 {"policy", each.policy},
-                                {"policy_seconds", each.policySeconds}});
+                                {"policy_seconds", each.policySeconds},
+                                {"timed", std::move(timed)}});
+  }
   json::Object file{
       {"format", kFormat},  {"format_version", kFormatVersion},
       {"attn", kVersion},   {"target", json::Object{{"name", name}, {"cpu", cpu}, {"features", features}}},
@@ -56,6 +61,11 @@ static Expected<TunedProblem> parseProblemEntry(const json::Value &value, String
       !map.map("policy_seconds", entry.policySeconds))
     return refuse(fileName, "expected problem, schedule, seconds, policy and policy_seconds of each problem, found " +
                                 toString(root.getError()));
+  if (const json::Array *timed = value.getAsObject()->getArray("timed"))
+    for (const json::Value &each : *timed)
+      if (const json::Object *other = each.getAsObject())
+        entry.timed.push_back(
+            {other->getString("schedule").value_or("").str(), other->getNumber("of_policy").value_or(0)});
   Expected<Problem> problem = parseProblem(entry.problem);
   if (!problem)
     return refuse(fileName, "expected problem lines, found one with an error: " + toString(problem.takeError()));
@@ -150,19 +160,19 @@ Error TunedFile::checkTarget(const TargetInfo &target) const {
   return Error::success();
 }
 
-std::optional<std::string> TunedFile::findSchedule(StringRef line) const {
+const TunedProblem *TunedFile::find(StringRef line) const {
   Expected<Problem> wanted = parseProblem(line);
   if (!wanted) {
     consumeError(wanted.takeError());
-    return std::nullopt;
+    return nullptr;
   }
   std::string canonical = printProblem(*wanted);
   for (const TunedProblem &each : problems) {
     Problem problem = cantFail(parseProblem(each.problem));
     if (printProblem(problem) == canonical)
-      return each.schedule;
+      return &each;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 } // namespace attn

@@ -100,6 +100,33 @@ def test_facts_agree_with_other_outputs(tmp_path):
     assert "tile" in phases
 
 
+def test_what_the_policy_compared():
+    """The findings are of the remarks, and the schedule written by hand is what they speak of."""
+    for line, target, finding in [
+        ("hq8 hkv2 sq4 sk512 d64", "x86-64-v3", "times the cycles"),
+        ("hq8 sq1024 d128 bf16", "sm_90a", "the registers hold two fragments of rows"),
+    ]:
+        found = facts(f"--problem={line}", f"--target={target}")
+        (schedule,) = found["schedules"]
+        texts = [x["text"] for x in found["remarks"] if x["code"] == "schedule-compared"]
+        assert [f"{x['schedule']}: {x['finding']}" for x in schedule["compared"]] == texts
+        assert finding in texts[0]
+    ratios = [float(x["finding"].split()[0]) for x in facts("--problem=sq256 d64")["schedules"][0]["compared"]]
+    assert ratios == sorted(ratios)
+    assert ratios[0] >= 1
+
+
+def test_what_a_tuner_measured(tmp_path):
+    file = tmp_path / "tuned.json"
+    attnc("tune", "--problem=sq16 d8", "--budget=0.2", "-o", file)
+    found = facts("--problem=sq16 d8", f"--tuned={file}")
+    (problem,) = json.loads(file.read_text())["problems"]
+    assert found["tuned"].items() >= {x: problem[x] for x in ("schedule", "seconds", "policy", "timed")}.items()
+    assert problem["policy"] in [x["schedule"] for x in problem["timed"]]
+    page = check_page(attnc("explain", "--problem=sq16 d8", f"--tuned={file}", "-o", "-"))
+    assert f"attnc tune timed {len(problem['timed'])} schedules on 1 thread" in "".join(page.text)
+
+
 def test_tiles_are_those_of_the_predicate():
     found = facts("--problem=sq300 sk500 d16 causal=bottom_right", "--target=x86-64-v3")
     tiles = found["schedules"][0]["tiles"]

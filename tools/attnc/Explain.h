@@ -26,6 +26,9 @@ llvm::json::Object describeTiles(mlir::Operation *op);
 /// The text of an op without its location, shortened to `limit` lines.
 llvm::json::Object describeText(llvm::StringRef text, size_t limit);
 
+/// The code that LLVM makes (ExplainCode.cpp): main loops of a processor's object, or PTX.
+llvm::Error describeCode(Compiler &compiler, llvm::json::Object &facts);
+
 /// The page of some facts: one file of HTML, without scripts that it needs to be read (ExplainPage.cpp).
 void printPage(llvm::raw_ostream &os, const llvm::json::Object &facts);
 

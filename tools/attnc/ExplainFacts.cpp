@@ -10,7 +10,6 @@
 #include "Ceilings.h"
 #include "Cost.h"
 #include "Explain.h"
-#include "HotLoops.h"
 #include "attn/IR/Attn.h"
 #include "attn/Schedule/Schedule.h"
 #include "attn/Support/Version.h"
@@ -25,7 +24,7 @@ using namespace attn;
 using namespace attn::driver;
 
 /// A page of a kernel stays below 2 MB; --dump-phases writes all of it.
-static constexpr size_t kMaxLines = 600, kMaxColumns = 200, kMaxLoopLines = 200;
+static constexpr size_t kMaxLines = 600, kMaxColumns = 200;
 
 static std::string shorten(StringRef line) {
   return line.size() <= kMaxColumns ? line.str() : (line.take_front(kMaxColumns) + " …").str();
@@ -67,8 +66,30 @@ static json::Object describePhase(Phase phase, mlir::ModuleOp module) {
   return result;
 }
 
-/// Each attn op that has a schedule: its fields, and the tiles of its mask.
-static json::Array describeSchedules(mlir::ModuleOp module) {
+namespace {
+/// What the policy compared with each schedule that it selected, from its remarks.
+class Comparisons {
+public:
+  void add(const RemarkRecord &remark) {
+    auto [other, finding] = StringRef(remark.text).rsplit(": ");
+    if (remark.code == "schedule-compared")
+      pending.push_back(json::Object{{"schedule", other.str()}, {"finding", finding.str()}});
+    else if (remark.code == "schedule-selected")
+      byPlace[{remark.line, remark.text}] = std::exchange(pending, {});
+  }
+  json::Array get(unsigned line, const std::string &schedule) const {
+    auto found = byPlace.find({line, schedule});
+    return found == byPlace.end() ? json::Array() : found->second;
+  }
+
+private:
+  json::Array pending;
+  std::map<std::pair<unsigned, std::string>, json::Array> byPlace;
+};
+} // namespace
+
+/// Each attn op that has a schedule: its fields, what they were compared with, and the tiles of its mask.
+static json::Array describeSchedules(mlir::ModuleOp module, const Comparisons &comparisons) {
   json::Array schedules;
   module->walk([&](mlir::Operation *op) {
     auto schedule = op->getAttrOfType<ScheduleAttr>("schedule");
@@ -84,86 +105,10 @@ static json::Array describeSchedules(mlir::ModuleOp module) {
                                      {"line", getSourceLine(op)},
                                      {"schedule", text},
                                      {"fields", std::move(fields)},
+                                     {"compared", comparisons.get(getSourceLine(op), text)},
                                      {"tiles", describeTiles(op)}});
   });
   return schedules;
-}
-
-static json::Value describeLoop(const HotLoop &loop) {
-  json::Object assembly = describeText(loop.assembly, kMaxLoopLines);
-  return json::Object{
-      {"function", loop.function},
-      {"start", int64_t(loop.start)},
-      {"instructions", loop.instructions},
-      {"mix", json::Array{json::Array{"fma", loop.fma}, json::Array{"dot", loop.dot}, json::Array{"load", loop.load},
-                          json::Array{"store", loop.store}, json::Array{"shuffle", loop.shuffle},
-                          json::Array{"convert", loop.convert}, json::Array{"call", loop.call}}},
-      {"stack", loop.stack},
-      {"cycles", loop.cycles ? json::Value(*loop.cycles) : json::Value(nullptr)},
-      {"assembly", std::move(assembly)}};
-}
-
-/// The kinds of instructions of PTX, by the beginnings of their names; the first that fits counts.
-static constexpr std::pair<StringLiteral, StringLiteral> kPtxKinds[] = {
-    {"wgmma.mma", "product"}, {"mma", "product"},      {"ldmatrix", "shared"}, {"stmatrix", "shared"},
-    {"ld.shared", "shared"},  {"st.shared", "shared"}, {"cp.async", "copy"},   {"ld.global", "copy"},
-    {"st.global", "copy"},    {"red", "copy"},         {"ex2", "function"},    {"lg2", "function"},
-    {"rcp", "function"},      {"tanh", "function"},    {"div", "function"},    {"fma", "float"},
-    {"mul.f", "float"},       {"mul.rn.f", "float"},   {"add.f", "float"},     {"add.rn.f", "float"},
-    {"sub.f", "float"},       {"max.f", "float"},      {"cvt", "convert"},     {"bra", "branch"},
-};
-
-/// How many instructions of each kind a text of PTX has.
-static json::Object describePtx(StringRef ptx) {
-  json::Object code = describeText(ptx, kMaxLines);
-  std::map<StringRef, int64_t> counts;
-  int64_t all = 0;
-  for (StringRef line : split(ptx, '\n')) {
-    line = line.trim();
-    if (line.starts_with("@"))
-      line = line.split(' ').second.ltrim();
-    if (!line.ends_with(";") || line.starts_with(".") || line.starts_with("//"))
-      continue;
-    ++all;
-    for (const auto &[beginning, kind] : kPtxKinds)
-      if (line.starts_with(beginning)) {
-        ++counts[kind];
-        break;
-      }
-  }
-  json::Array mix;
-  for (StringRef kind : {"product", "shared", "copy", "float", "function", "convert", "branch"})
-    mix.push_back(json::Array{kind, counts[kind]});
-  code["instructions"] = all;
-  code["mix"] = std::move(mix);
-  return code;
-}
-
-/// The code that LLVM makes: the main loops of a processor's object, or the PTX of each GPU kernel.
-static Error describeCode(Compiler &compiler, json::Object &facts) {
-  if (compiler.getTarget().gpu) {
-    Expected<std::vector<Compiler::GpuImage>> images = compiler.emitImages();
-    if (!images)
-      return images.takeError();
-    json::Array kernels;
-    for (const Compiler::GpuImage &image : *images) {
-      json::Object code = describePtx(image.ptx);
-      code["name"] = image.name;
-      kernels.push_back(std::move(code));
-    }
-    facts["ptx"] = std::move(kernels);
-    return Error::success();
-  }
-  Expected<std::string> object = compiler.emit(FileKind::Object);
-  if (!object)
-    return object.takeError();
-  facts["object_bytes"] = int64_t(object->size());
-  Expected<std::vector<HotLoop>> loops = findHotLoops(*object, compiler.getTarget(), /*simulates=*/true);
-  if (!loops)
-    return loops.takeError();
-  facts["processor"] = compiler.getTarget().cpu;
-  facts["loops"] = json::Array(map_range(*loops, describeLoop));
-  return Error::success();
 }
 
 /// Arrays of the shapes of a call without elements; none where a size is not known.
@@ -256,6 +201,20 @@ static Error describeNumbers(const ExplainCommand &command, const CompileOptions
   return Error::success();
 }
 
+/// What attnc tune measured of a problem, from the file of --tuned.
+static void describeTuned(const ExplainCommand &command, json::Object &facts) {
+  const TunedFile *file = command.options.tuned.get();
+  const TunedProblem *tuned = file && command.source.problem ? file->find(*command.source.problem) : nullptr;
+  if (!tuned)
+    return;
+  json::Array timed;
+  for (const auto &[schedule, ratio] : tuned->timed)
+    timed.push_back(json::Object{{"schedule", schedule}, {"of_policy", ratio}});
+  facts["tuned"] = json::Object{{"schedule", tuned->schedule},   {"seconds", tuned->seconds},
+                                {"policy", tuned->policy},       {"policy_seconds", tuned->policySeconds},
+                                {"threads", file->getThreads()}, {"timed", std::move(timed)}};
+}
+
 static StringRef getKind(const Source &source) {
   return source.problem ? "problem" : StringRef(source.file).ends_with(".onnx") ? "model" : "file";
 }
@@ -310,9 +269,11 @@ Expected<json::Object> driver::collectFacts(const ExplainCommand &command) {
     return refuse(source.takeError());
 
   json::Array phases, remarks, schedules;
+  Comparisons comparisons;
   CompileOptions options = applyTuned(command.source, command.options);
   options.remarks = RemarkFilter::All;
   options.onRemark = [&](const RemarkRecord &remark) {
+    comparisons.add(remark);
     remarks.push_back(json::Object{{"kind", remark.kind},
                                    {"code", remark.code},
                                    {"text", json::fixUTF8(remark.text)},
@@ -323,7 +284,7 @@ Expected<json::Object> driver::collectFacts(const ExplainCommand &command) {
   options.onPhase = [&](Phase phase, mlir::ModuleOp module) {
     phases.push_back(describePhase(phase, module));
     if (phase == Phase::SelectSchedule)
-      schedules = describeSchedules(module);
+      schedules = describeSchedules(module, comparisons);
   };
   double start = getSeconds();
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);
@@ -335,6 +296,7 @@ Expected<json::Object> driver::collectFacts(const ExplainCommand &command) {
   facts["remarks"] = std::move(remarks);
   facts["phases"] = std::move(phases);
   facts["schedules"] = std::move(schedules);
+  describeTuned(command, facts);
   if (!isCompiled || error)
     return refuse(std::move(error));
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), options);

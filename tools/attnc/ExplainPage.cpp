@@ -6,12 +6,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "ExplainPage.h"
 #include "Bench.h"
-#include "Explain.h"
 #include "ExplainStyle.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
 
@@ -26,12 +25,21 @@ std::string driver::escapeHtml(StringRef text) {
   return result;
 }
 
-static StringRef getText(const json::Object &object, StringRef name) { return object.getString(name).value_or(""); }
-
-static const json::Array &getArray(const json::Object &object, StringRef name) {
+const json::Array &driver::getArray(const json::Object &object, StringRef name) {
   static const json::Array none;
   const json::Array *array = object.getArray(name);
   return array ? *array : none;
+}
+
+void driver::writeText(raw_ostream &os, const json::Object &text, StringRef what) {
+  const json::Array &lines = getArray(text, "lines");
+  os << "<pre tabindex=\"0\" aria-label=\"" << what << "\">";
+  for (const json::Value &line : lines)
+    os << escapeHtml(*line.getAsString()) << "\n";
+  os << "</pre>\n";
+  int64_t left = text.getInteger("count").value_or(0) - int64_t(lines.size());
+  if (left > 0)
+    os << "<p class=\"note\">" << left << " more lines are left out.</p>\n";
 }
 
 static std::string formatSeconds(double seconds) { return formatv("{0:f1} ms", seconds * 1e3).str(); }
@@ -48,18 +56,6 @@ struct Part {
 //===----------------------------------------------------------------------===//
 // The input and what became of it
 //===----------------------------------------------------------------------===//
-
-/// The lines of a description by describeText, and how many were left out.
-static void writeText(raw_ostream &os, const json::Object &text, StringRef what) {
-  const json::Array &lines = getArray(text, "lines");
-  os << "<pre tabindex=\"0\" aria-label=\"" << what << "\">";
-  for (const json::Value &line : lines)
-    os << escapeHtml(*line.getAsString()) << "\n";
-  os << "</pre>\n";
-  int64_t left = text.getInteger("count").value_or(0) - int64_t(lines.size());
-  if (left > 0)
-    os << "<p class=\"note\">" << left << " more lines are left out.</p>\n";
-}
 
 static void writeMessages(raw_ostream &os, const json::Object &facts) {
   os << "<div class=\"refused\"><p>The compiler refused this input.</p><pre tabindex=\"0\">"
@@ -93,7 +89,7 @@ static void writeOutcome(raw_ostream &os, const json::Object &facts) {
 }
 
 //===----------------------------------------------------------------------===//
-// Mask, schedule, limits
+// Mask, limits
 //===----------------------------------------------------------------------===//
 
 static void writeMask(raw_ostream &os, const json::Object &facts) {
@@ -121,49 +117,6 @@ static void writeMask(raw_ostream &os, const json::Object &facts) {
       writeText(os, *predicate, "predicate");
       os << "</details>\n";
     }
-  }
-}
-
-/// What a field of a schedule says (include/attn/Schedule/ScheduleAttrs.td).
-static StringRef getMeaning(StringRef field) {
-  return StringSwitch<StringRef>(field)
-      .Case("query_tile", "rows of Q that a tile has")
-      .Case("key_tile", "keys that a tile has")
-      .Case("lanes", "elements of a vector register")
-      .Case("block_rows", "rows of the tile whose accumulators fill the registers")
-      .Case("block_vectors", "vectors beside each other in the registers")
-      .Case("block_queries", "query rows whose accumulators fill the registers")
-      .Case("instruction", "what multiplies")
-      .Case("prefetch", "rows of K and V that are prefetched ahead; 0 leaves it to the processor")
-      .Case("overlap", "products of one unit of rows run beside the softmax of another")
-      .Case("pack_first", "K and V are packed once, in front of the loop over query tiles")
-      .Case("parts", "parts of bf16 that stand for a wider element")
-      .Case("split_keys", "keys of a range that has a running state of its own; 0 for all")
-      .Case("kv_heads", "heads of K of a tile")
-      .Case("heads", "query heads of a tile that share a head of K; 0 for all")
-      .Case("chunks", "chunks of queries and keys that are tasks of their own")
-      .Case("warps", "warps of a block")
-      .Case("warp_rows", "rows that a warp holds")
-      .Case("shared_keys", "the heads that share a head of K are rows of one tile")
-      .Case("stages", "tiles of K and V in shared memory at once")
-      .Case("producer", "a warp of its own copies K and V")
-      .Case("fused", "one kernel has all gradients")
-      .Default("");
-}
-
-static void writeSchedule(raw_ostream &os, const json::Object &facts) {
-  for (const json::Value &entry : getArray(facts, "schedules")) {
-    const json::Object &schedule = *entry.getAsObject();
-    os << "<h3><code>" << escapeHtml(getText(schedule, "op")) << "</code> of line "
-       << schedule.getInteger("line").value_or(0) << "</h3>\n<div class=\"scroll\"><table><tbody>\n";
-    for (const json::Value &field : getArray(schedule, "fields")) {
-      StringRef name = *(*field.getAsArray())[0].getAsString();
-      os << "<tr><th scope=\"row\"><code>" << name << "</code></th><td class=\"number\">"
-         << escapeHtml(*(*field.getAsArray())[1].getAsString()) << "</td><td>" << getMeaning(name) << "</td></tr>\n";
-    }
-    os << "</tbody></table></div>\n<p>By hand, any field may be another; the policy chooses those that are left "
-          "out:</p>\n"
-       << "<pre tabindex=\"0\">--schedule=\"" << escapeHtml(getText(schedule, "schedule")) << "\"</pre>\n";
   }
 }
 
@@ -205,72 +158,8 @@ static void writeNumbers(raw_ostream &os, const json::Object &facts) {
 }
 
 //===----------------------------------------------------------------------===//
-// The code
+// The phases
 //===----------------------------------------------------------------------===//
-
-/// The mix of instructions as a bar and in words.
-static void writeMix(raw_ostream &os, const json::Object &code, StringRef more) {
-  drawMix(os, code);
-  os << "<p>";
-  for (const json::Value &part : getArray(code, "mix"))
-    if (int64_t count = *(*part.getAsArray())[1].getAsInteger())
-      os << count << " " << *(*part.getAsArray())[0].getAsString() << ", ";
-  os << more << ".</p>\n";
-}
-
-/// What a GPU's launches take, where ptxas was found.
-static void writeLaunches(raw_ostream &os, const json::Object &facts) {
-  const json::Object *manifest = facts.getObject("manifest");
-  os << "<div class=\"scroll\"><table><thead><tr><th>Kernel</th><th>Grid</th><th>Block</th><th>Registers</th>"
-        "<th>Bytes spilled</th><th>Shared bytes</th></tr></thead><tbody>\n";
-  auto printSizes = [](const json::Array &sizes) {
-    return join(map_range(sizes, [](const json::Value &size) { return formatv("{0}", size).str(); }), " × ");
-  };
-  for (const json::Value &kernel : getArray(*manifest, "kernels"))
-    for (const json::Value &entry : getArray(*kernel.getAsObject(), "launches")) {
-      const json::Object &launch = *entry.getAsObject();
-      auto print = [&](StringRef name) {
-        std::optional<int64_t> value = launch.getInteger(name);
-        return value ? std::to_string(*value) : std::string("–");
-      };
-      os << "<tr><td><code>" << escapeHtml(getText(launch, "kernel")) << "</code></td><td>"
-         << printSizes(getArray(launch, "grid")) << "</td><td>" << printSizes(getArray(launch, "block"))
-         << "</td><td class=\"number\">" << print("registers") << "</td><td class=\"number\">" << print("spill_bytes")
-         << "</td><td class=\"number\">" << print("dynamic_shared_bytes") << "</td></tr>\n";
-    }
-  os << "</tbody></table></div>\n";
-}
-
-static void writeLoops(raw_ostream &os, const json::Object &facts) {
-  for (const json::Value &entry : getArray(facts, "loops")) {
-    const json::Object &loop = *entry.getAsObject();
-    os << formatv("<h3><code>{0}+{1:x}</code>: {2} instructions</h3>\n", escapeHtml(getText(loop, "function")),
-                  *loop.getInteger("start"), *loop.getInteger("instructions"));
-    writeMix(os, loop, std::to_string(loop.getInteger("stack").value_or(0)) + " accesses to the stack");
-    StringRef processor = getText(facts, "processor");
-    if (std::optional<double> cycles = loop.getNumber("cycles"))
-      os << formatv("<p>{0:f1} cycles a round, {1:f1} instructions a cycle, by LLVM's model of <code>{2}</code>, as "
-                    "llvm-mca has it: all loads from the L1 cache.</p>\n",
-                    *cycles, *loop.getInteger("instructions") / *cycles, escapeHtml(processor));
-    else
-      os << "<p class=\"note\">LLVM has no model of the cycles of <code>" << escapeHtml(processor) << "</code>.</p>\n";
-    os << "<details><summary>Its code</summary>\n";
-    writeText(os, *loop.getObject("assembly"), "assembly");
-    os << "</details>\n";
-  }
-  const json::Array &kernels = getArray(facts, "ptx");
-  if (!kernels.empty())
-    writeLaunches(os, facts);
-  for (const json::Value &entry : kernels) {
-    const json::Object &code = *entry.getAsObject();
-    os << "<h3><code>" << escapeHtml(getText(code, "name")) << "</code>: " << *code.getInteger("instructions")
-       << " instructions of PTX</h3>\n";
-    writeMix(os, code, "the rest for addresses and control");
-    os << "<details><summary>Its code, " << code.getInteger("count").value_or(0) << " lines</summary>\n";
-    writeText(os, code, "PTX");
-    os << "</details>\n";
-  }
-}
 
 /// A line of IR without the names of its values, which are numbered anew in each phase.
 static std::string dropNames(StringRef line) {
@@ -337,7 +226,7 @@ static constexpr Part kParts[] = {
     {"numbers", "Numbers", "Performance.md",
      [](const json::Object &facts) { return facts.getObject("check") != nullptr; }, writeNumbers},
     {"code", "The code", "Performance.md", [](const json::Object &facts) { return hasAny(facts, {"loops", "ptx"}); },
-     writeLoops},
+     writeCode},
     {"phases", "The phases", "Passes.md", [](const json::Object &facts) { return hasAny(facts, {"phases"}); },
      writePhases},
 };

@@ -154,7 +154,11 @@ public:
     fastest = winner.getRatio() < 1 - kMinGain ? &winner : &policy();
     progress.clear();
     print();
-    return TunedProblem{line, fastest->text, fastest->best, policy().text, policy().best};
+    TunedProblem tuned{line, fastest->text, fastest->best, policy().text, policy().best, {}};
+    for (const Candidate *each : sortCandidates())
+      if (!each->isWrong)
+        tuned.timed.push_back({each->text, each->getRatio()});
+    return tuned;
   }
 
 private:
@@ -308,16 +312,21 @@ private:
     return candidate.text + (&candidate == &policy() ? "  (policy)" : "");
   }
 
+  /// Those that were timed, the fastest first.
+  std::vector<const Candidate *> sortCandidates() {
+    std::vector<const Candidate *> rows;
+    for (const std::string &text : trials.timed)
+      rows.push_back(trials.byText.find(text)->second.get());
+    llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->getRatio() < b->getRatio(); });
+    return rows;
+  }
+
   void print() {
     // Not on the stream of the schedules themselves.
     raw_ostream &os = command.output == "-" ? errs() : outs();
     os << line << ": " << trials.timed.size() << " schedules timed, " << trials.numRefused
        << " refused; best times of each and of the policy's in the same rounds:\n";
-    std::vector<const Candidate *> rows;
-    for (const std::string &text : trials.timed)
-      rows.push_back(trials.byText.find(text)->second.get());
-    llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->getRatio() < b->getRatio(); });
-    for (const Candidate *row : rows)
+    for (const Candidate *row : sortCandidates())
       os << "  " << format("%9.4f", row->best * 1e3) << " of " << format("%9.4f", row->policy * 1e3) << " ms  "
          << format("%5.3f", row->getRatio()) << " of policy  " << describe(*row)
          << (row == fastest ? "  <- written"

@@ -37,9 +37,8 @@ Expected<std::shared_ptr<const TunedFile>> driver::readTuned(StringRef file, Str
 CompileOptions driver::applyTuned(const Source &source, CompileOptions options) {
   if (!options.tuned || !source.problem || options.reference || options.unfused)
     return options;
-  std::optional<std::string> schedule = options.tuned->findSchedule(*source.problem);
-  if (schedule)
-    options.schedule = *schedule;
+  if (const TunedProblem *tuned = options.tuned->find(*source.problem))
+    options.schedule = tuned->schedule;
   else
     errs() << "attnc: note: no schedule for '" << *source.problem << "' in --tuned; the policy chooses\n";
   return options;

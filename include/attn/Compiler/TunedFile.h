@@ -12,7 +12,6 @@
 
 #include "attn/Target/TargetInfo.h"
 #include "llvm/Support/Error.h"
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,8 @@ struct TunedProblem {
   double seconds = 0;   ///< best of the rounds
   std::string policy;
   double policySeconds = 0;
+  /// Each schedule that was timed, and its time relative to the policy's in the same rounds; fastest first.
+  std::vector<std::pair<std::string, double>> timed;
 };
 
 class TunedFile {
@@ -42,8 +43,9 @@ public:
 
   /// An error if the schedules were measured for another processor or other features.
   llvm::Error checkTarget(const TargetInfo &target) const;
-  /// The schedule of a problem line, with its words in any order; nullopt where the file has none.
-  std::optional<std::string> findSchedule(llvm::StringRef line) const;
+  /// The entry of a problem line, with its words in any order; null where the file has none.
+  const TunedProblem *find(llvm::StringRef line) const;
+  int getThreads() const { return threads; }
 
 private:
   std::string fileName, name, cpu, features;

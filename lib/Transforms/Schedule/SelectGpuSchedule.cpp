@@ -49,6 +49,7 @@ struct BlockChoice {
   int64_t columnGroups = 1; ///< warpgroups that share rows
   InstructionAttr instruction;
   TileChoice tile;
+  SmallVector<TileChoice> others{}; ///< cases of the policy for other kernels
   int64_t stages = 1;
   StringRef noProducer = "only products of four warps have one"; ///< why; empty where there is one
 };
@@ -61,7 +62,8 @@ static bool convertsRows(SdpaOp op) {
 
 /// Registers decide. Of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores take rowBlock * keyTile / 32.
 /// ptxas spills if these leave less than about sixty (docs/GPU.md).
-static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
+static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize,
+                                    SmallVectorImpl<TileChoice> &others) {
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP() && !convertsRows(op);
   bool isMasked = !op.getMaskMod().empty();
   // A shorter last tile has masks as well.
@@ -75,7 +77,11 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
       {isLarge, {16, 8, 32, "a large head, weight_mod or a mask takes the registers of scores"}},
       {true, {16, 8, 64, "the registers hold one fragment of rows"}},
   };
-  return llvm::find_if(cases, [](const auto &each) { return each.first; })->second;
+  const auto *chosen = llvm::find_if(cases, [](const auto &each) { return each.first; });
+  for (const auto &each : cases)
+    if (&each != chosen)
+      others.push_back(each.second);
+  return chosen->second;
 }
 
 /// Tiles of wgmma, with 64 rows per warpgroup (FlashAttention-3, Shah et al., arXiv:2407.08608). A warp has one
@@ -193,8 +199,10 @@ static bool sharesKeys(SdpaOp op, int64_t largest) {
 static BlockChoice chooseInstruction(SdpaOp op, const TargetInfo &target) {
   int64_t headSize = std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  BlockChoice choice{sharesKeys(op, target.gpu->sharedBytesPerBlock), /*columnGroups=*/1, instruction,
-                     choosePrefillTile(op, instruction.getInfo(), headSize)};
+  SmallVector<TileChoice> others;
+  TileChoice tile = choosePrefillTile(op, instruction.getInfo(), headSize, others);
+  BlockChoice choice{sharesKeys(op, target.gpu->sharedBytesPerBlock), /*columnGroups=*/1, instruction, tile,
+                     std::move(others)};
   if (!target.gpu->hasWgmma)
     return choice;
   if (canShareRows(op, target)) {
@@ -214,6 +222,7 @@ static BlockChoice chooseInstruction(SdpaOp op, const TargetInfo &target) {
   }
   choice.instruction = InstructionAttr::get(op.getContext(), Instruction::WGMMA);
   choice.noProducer = findObstacleToProducer(op);
+  choice.others.insert(choice.others.begin(), choice.tile);
   choice.tile = chooseWgmmaTile(op, headSize, choice.noProducer.empty());
   return choice;
 }
@@ -302,6 +311,11 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     chooseDecodeTile(op, choice);
   } else {
     emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << choice.tile.reason;
+    for (const TileChoice &other : choice.others)
+      emitRemark(op, RemarkOutcome::Analysis, "schedule-compared")
+          << llvm::formatv("warp_rows = {0}, warps = {1}, key_tile = {2}: {3}", other.rowBlock, other.warps,
+                           other.keyTile, other.reason)
+                 .str();
     while (!ShapedType::isDynamic(queries) && getFewerWarps(choice) > 0 &&
            choice.tile.rowBlock * getFewerWarps(choice) >= queries)
       choice.tile.warps = getFewerWarps(choice);

@@ -153,21 +153,30 @@ double attn::getTiledCycles(const PrefillShape &shape, int64_t queryTile, const 
                   queryTile / lanes * kSoftmaxCycles);
 }
 
-PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo &target) {
+PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo &target,
+                                    SmallVectorImpl<PrefillTile> &others) {
   CostModel model(shape, target);
-  PrefillTile best{model.getLanes(), 1, 1};
-  double bestCycles = std::numeric_limits<double>::infinity();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (int64_t vectors = shape.minVectors; vectors <= kMaxVectors; ++vectors)
     for (int64_t rows = 1; rows <= model.getMaxRowBlock(); ++rows) {
       if (model.getFreeRegisters(rows, vectors) < 0)
         continue;
+      PrefillTile best{model.getLanes(), rows, vectors, kInfinity};
       for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows; queryTile += model.getLanes()) {
         PrefillTile tile{queryTile, rows, vectors};
-        if (double cycles = model.getCycles(tile); cycles < bestCycles) {
-          bestCycles = cycles;
+        tile.cycles = model.getCycles(tile);
+        if (tile.cycles < best.cycles)
           best = tile;
-        }
       }
+      if (best.cycles < kInfinity)
+        others.push_back(best);
     }
+  llvm::sort(others, [](const PrefillTile &a, const PrefillTile &b) {
+    return std::tie(a.cycles, a.laneVectors, a.rowBlock) < std::tie(b.cycles, b.laneVectors, b.rowBlock);
+  });
+  if (others.empty())
+    return {model.getLanes(), 1, 1, kInfinity};
+  PrefillTile best = others.front();
+  others.erase(others.begin());
   return best;
 }

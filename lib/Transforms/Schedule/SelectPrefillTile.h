@@ -27,6 +27,7 @@ struct PrefillShape {
 /// A tile has `queryTile` rows, in whole vectors.
 struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
+  double cycles = 0; ///< of all queries and one key tile
 };
 
 /// Cycles of all queries of a head and one key, with a tile instruction and `queryTile` rows per tile.
@@ -46,7 +47,9 @@ double getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &target)
 
 /// The tile with the fewest cycles by a model of the target (docs/Rationale.md): multiply-adds, instructions and
 /// latency of its register kernel, padded rows, and passes of its tiles over K and V.
-PrefillTile selectPrefillTile(const PrefillShape &shape, const TargetInfo &target);
+/// `others` gets the next best tile of each other register block, those with the fewest cycles first.
+PrefillTile selectPrefillTile(const PrefillShape &shape, const TargetInfo &target,
+                              llvm::SmallVectorImpl<PrefillTile> &others);
 
 } // namespace attn
 

@@ -64,6 +64,8 @@ static constexpr int64_t kMinTiledRows = 16;
 static constexpr double kOverlappedCycles = 0.77;
 /// Keys of scores, and vectors of query rows, in registers at once.
 static constexpr int64_t kTiledBlock = 4;
+/// Register blocks beside the chosen one that remarks speak of.
+static constexpr size_t kReportedBlocks = 4;
 
 /// Keys of a tile in a page that is read in place; 0 if pages are gathered.
 static int64_t getKeysInPage(SdpaOp op, GatherPagesOp gather) {
@@ -127,6 +129,8 @@ namespace {
 struct PrefillChoice {
   PrefillAttr schedule;
   double cycles = 0;
+  PrefillTile tile{};                   ///< of multiply-adds
+  SmallVector<PrefillTile, 0> others{}; ///< register blocks that take more cycles
 };
 } // namespace
 
@@ -226,11 +230,13 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
     return std::nullopt;
   if (ShapedType::isDynamic(queries) && target.hasFma)
     shape.minVectors = std::min(kDynamicVectors, maxRows / lanes);
-  PrefillTile tile = selectPrefillTile(shape, target);
+  SmallVector<PrefillTile, 0> others;
+  PrefillTile tile = selectPrefillTile(shape, target, others);
   int64_t prefetch = isInPlace && !gather ? selectPrefetch(op, elementBytes, target) : 0;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
                                         tile.laneVectors, instruction, prefetch, /*overlap=*/false,
-                                        /*packFirst=*/false, /*parts=*/1)};
+                                        /*packFirst=*/false, /*parts=*/1),
+                       0, tile, std::move(others)};
   if (!ShapedType::isDynamic(shape.queries))
     choice.cycles = getGroupSize(op) * getPrefillCycles(shape, tile, target);
   return choice;
@@ -266,6 +272,30 @@ static bool isFaster(SdpaOp op, DecodeAttr decode, const std::optional<PrefillCh
   return !prefill || getDecodeCycles(op, decode, target) <= prefill->cycles;
 }
 
+/// Says what the policy compared: a decode kernel with a prefill kernel, and the register blocks of the latter.
+static void reportComparison(SdpaOp op, std::optional<DecodeAttr> decode, const std::optional<PrefillChoice> &prefill,
+                             bool takesDecode, const TargetInfo &target) {
+  auto report = [&](ScheduleAttr other, double ratio) {
+    emitRemark(op, RemarkOutcome::Analysis, "schedule-compared")
+        << printSchedule(other) << ": " << llvm::formatv("{0:f3} times the cycles", ratio).str();
+  };
+  if (!prefill)
+    return;
+  if (decode && prefill->cycles > 0) {
+    double ratio = getDecodeCycles(op, *decode, target) / prefill->cycles;
+    takesDecode ? report(prefill->schedule, 1 / ratio) : report(*decode, ratio);
+  }
+  if (takesDecode)
+    return;
+  for (const PrefillTile &other : ArrayRef(prefill->others).take_front(kReportedBlocks)) {
+    PrefillAttr own = prefill->schedule;
+    report(PrefillAttr::get(op.getContext(), other.queryTile, own.getKeyTile(), own.getLanes(), other.rowBlock,
+                            other.laneVectors, own.getInstruction(), own.getPrefetch(), own.getOverlap(),
+                            own.getPackFirst(), own.getParts()),
+           other.cycles / prefill->tile.cycles);
+  }
+}
+
 FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
   if (target.gpu)
     return selectGpuSchedule(op, target);
@@ -285,7 +315,9 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     decode = selectDecodeSchedule(op, queries, target);
   if (decode && target.hasTiles())
     decode = selectTiledDecode(op, *decode, target);
-  if (decode && isFaster(op, *decode, prefill, target))
+  bool takesDecode = decode && isFaster(op, *decode, prefill, target);
+  reportComparison(op, decode, prefill, takesDecode, target);
+  if (takesDecode)
     return ScheduleAttr(*decode);
   if (prefill)
     return ScheduleAttr(prefill->schedule);
