@@ -158,6 +158,26 @@ def test_page_of_a_gpu_kernel(line, target):
     assert "code" in page.ids
 
 
+def test_copies_beside_products():
+    """K of the next round is copied beside the softmax and P V; a producer fills stages up to two rounds ahead."""
+    (plain,) = facts("--problem=sq1024 d64 bf16", "--target=sm_80")["timelines"]
+    bars = {x["lane"]: (x["begin"], x["end"]) for x in plain["bars"] if x["lane"] != "other"}
+    assert not plain["producer"]
+    assert bars["V"][0] <= bars["scores"][0] < bars["V"][1] <= bars["K"][0] <= bars["values"][0] < plain["length"]
+    assert bars["K"][1] == plain["length"]  # the wait at the start of the next round
+    found = facts("--problem=hq8 sq1024 d128 bf16", "--target=sm_90a")
+    (specialised,) = found["timelines"]
+    stages = dict(found["schedules"][0]["fields"])["stages"]
+    assert specialised["producer"]
+    assert specialised["stages"] == int(stages) == 2
+    bars = {x["lane"]: (x["begin"], x["end"]) for x in specialised["bars"] if x["lane"] != "other"}
+    assert bars["scores"][0] < bars["values"][0] < bars["scores"][1] < bars["values"][1]
+    for name, product in (("K", "scores"), ("V", "values")):
+        begin, end = bars[name]
+        assert begin >= bars[product][1] - 1
+        assert specialised["length"] < end - begin < 2 * specialised["length"]
+
+
 def test_page_of_linear_attention():
     page = check_page(attnc("explain", "--problem=linear hq4 hkv2 sq40 d16 decay=head beta", "-o", "-"))
     assert "Linear attention of 40 tokens in 4 heads, which share 2 heads of K and V" in "".join(page.text)

@@ -29,6 +29,9 @@ llvm::json::Object describeText(llvm::StringRef text, size_t limit);
 /// The code that LLVM makes (ExplainCode.cpp): main loops of a processor's object, or PTX.
 llvm::Error describeCode(Compiler &compiler, llvm::json::Object &facts);
 
+/// The copies and products of a round of each loop of GPU kernels, on IR of phase steps (ExplainTimeline.cpp).
+llvm::json::Array describeTimelines(mlir::ModuleOp module);
+
 /// The page of some facts: one file of HTML, without scripts that it needs to be read (ExplainPage.cpp).
 void printPage(llvm::raw_ostream &os, const llvm::json::Object &facts);
 
@@ -41,6 +44,7 @@ std::string escapeHtml(llvm::StringRef text);
 
 /// Pictures of facts as SVG (ExplainPictures.cpp).
 void drawTiles(llvm::raw_ostream &os, const llvm::json::Object &tiles);
+void drawTimeline(llvm::raw_ostream &os, const llvm::json::Object &timeline);
 void drawMix(llvm::raw_ostream &os, const llvm::json::Object &loop);
 void drawRoofline(llvm::raw_ostream &os, const llvm::json::Object &limits);
 

@@ -65,6 +65,16 @@ void driver::writeCode(raw_ostream &os, const json::Object &facts) {
   const json::Array &kernels = getArray(facts, "ptx");
   if (!kernels.empty())
     writeLaunches(os, facts);
+  for (const json::Value &entry : getArray(facts, "timelines")) {
+    const json::Object &timeline = *entry.getAsObject();
+    os << "<h3><code>" << escapeHtml(getText(timeline, "kernel")) << "</code>: copies beside products</h3>\n<p>"
+       << (*timeline.getBoolean("producer")
+               ? "A producer copies tiles into " + std::to_string(*timeline.getInteger("stages")) +
+                     " stages: a copy may be in flight from the release of its stage to the wait for it. "
+               : "The warps copy the next tiles themselves: a copy is in flight from its op to the wait for it. ")
+       << "Bars are in the order of the program, not to the scale of time.</p>\n";
+    drawTimeline(os, timeline);
+  }
   for (const json::Value &entry : kernels) {
     const json::Object &code = *entry.getAsObject();
     os << "<h3><code>" << escapeHtml(getText(code, "name")) << "</code>: " << *code.getInteger("instructions")

@@ -285,6 +285,8 @@ Expected<json::Object> driver::collectFacts(const ExplainCommand &command) {
     phases.push_back(describePhase(phase, module));
     if (phase == Phase::SelectSchedule)
       schedules = describeSchedules(module, comparisons);
+    if (phase == Phase::Steps)
+      facts["timelines"] = describeTimelines(module);
   };
   double start = getSeconds();
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);

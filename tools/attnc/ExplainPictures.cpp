@@ -85,6 +85,71 @@ void driver::drawTiles(raw_ostream &os, const json::Object &tiles) {
   os << "</svg>\n";
 }
 
+namespace {
+/// What bars of a lane have in common, and the rows that rounds beside each other take.
+struct Lane {
+  StringRef name;
+  double y;
+  int64_t rows = 1;
+};
+} // namespace
+
+static std::vector<Lane> getLanes(const json::Array &bars, int64_t length, double row, double &height) {
+  std::vector<Lane> lanes;
+  for (StringRef kind : {"copy", "product", "softmax"})
+    for (const json::Value &entry : bars) {
+      const json::Object &bar = *entry.getAsObject();
+      StringRef name = *bar.getString("lane");
+      if (bar.getString("kind") != kind)
+        continue;
+      auto found = find_if(lanes, [&](const Lane &lane) { return lane.name == name; });
+      if (found == lanes.end())
+        found = lanes.insert(found, Lane{name, 0});
+      found->rows =
+          std::max<int64_t>(found->rows, divideCeil(*bar.getInteger("end") - *bar.getInteger("begin"), length));
+    }
+  for (Lane &lane : lanes) {
+    lane.y = height;
+    height += row * lane.rows + row / 2;
+  }
+  return lanes;
+}
+
+void driver::drawTimeline(raw_ostream &os, const json::Object &timeline) {
+  constexpr double kRow = 14, kLabel = 52, kWidth = 588;
+  constexpr int64_t kMaxDrawnRounds = 4;
+  const json::Array &bars = *timeline.getArray("bars");
+  int64_t length = *timeline.getInteger("length"), before = 0;
+  for (const json::Value &bar : bars)
+    before = std::max(before, *bar.getAsObject()->getInteger("end") / length);
+  int64_t rounds = std::min(before + 1, kMaxDrawnRounds);
+  double height = 0;
+  std::vector<Lane> lanes = getLanes(bars, length, kRow, height);
+  auto x = [&](int64_t time) { return kLabel + kWidth * std::clamp(double(time) / (rounds * length), 0.0, 1.0); };
+  os << formatv(
+      "<div class=\"scroll\"><svg class=\"timeline\" role=\"img\" viewBox=\"0 0 {0} {1}\" aria-label=\"{2} rounds "
+      "of the loop: copies of tiles in flight, products, and the other steps, in the order of the program\">",
+      kLabel + kWidth + 2, height + 16, rounds);
+  for (const Lane &lane : lanes) {
+    os << formatv("<text x=\"0\" y=\"{0:f1}\">{1}</text>", lane.y + 11, escapeHtml(lane.name));
+    for (int64_t round = -before; round < rounds; ++round)
+      for (const json::Value &entry : bars) {
+        const json::Object &bar = *entry.getAsObject();
+        int64_t begin = *bar.getInteger("begin") + round * length, end = *bar.getInteger("end") + round * length;
+        if (bar.getString("lane") != lane.name || end <= 0 || begin >= rounds * length)
+          continue;
+        double y = lane.y + kRow * ((round + before) % lane.rows);
+        os << "<g><title>" << escapeHtml(*bar.getString("op")) << ", round " << round + 1 << "</title>";
+        drawRectangle(os, *bar.getString("kind"), x(begin) + 0.5, y + 1, x(end) - 0.5, y + kRow - 1);
+        os << "</g>";
+      }
+  }
+  for (int64_t round = 0; round < rounds; ++round)
+    os << formatv("<path class=\"roof\" d=\"M{0:f1} 0V{1:f1}\"/><text x=\"{2:f1}\" y=\"{3:f1}\">round {4}</text>",
+                  x(round * length), height, x(round * length) + 3, height + 12, round + 1);
+  os << "</svg></div>\n";
+}
+
 void driver::drawMix(raw_ostream &os, const json::Object &loop) {
   // One instruction may be of two kinds, as a multiply-add that reads memory.
   const json::Array &mix = *loop.getArray("mix");

@@ -42,7 +42,9 @@ svg { display: block; width: 100%; height: auto; margin: .5rem 0; }
 .mix { height: 1rem; max-width: 40rem; } .mix .other { fill: var(--skipped); } .mix .fma, .mix .dot, .mix .product { fill: var(--full); }
 .mix .load, .mix .store, .mix .shared, .mix .copy { fill: var(--partial); } .mix .shuffle, .mix .convert, .mix .float { fill: var(--soft); } .mix .call, .mix .function, .mix .branch { fill: var(--missed); }
 .roofline { max-width: 36rem; } .roof { stroke: var(--ink); fill: none; stroke-width: 1.5; } .roofline circle { fill: var(--missed); }
-.roofline text { font-size: 10px; fill: var(--soft); }
+.timeline { min-width: 32rem; max-width: 48rem; } .timeline .copy { fill: var(--partial); } .timeline .product { fill: var(--full); }
+.timeline .softmax { fill: var(--soft); } .timeline g:hover rect { stroke: var(--ink); }
+.timeline text, .roofline text { font-size: 10px; fill: var(--soft); }
 .phases { display: flex; overflow-x: auto; gap: .5rem; scroll-snap-type: x mandatory; }
 .phases section { flex: 0 0 min(36rem, 92vw); scroll-snap-align: start; }
 .phases pre { max-height: 34rem; overflow: auto; }
