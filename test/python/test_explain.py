@@ -223,8 +223,26 @@ def test_page_of_a_model(tmp_path, name):
     path = tmp_path / "model.onnx"
     path.write_bytes(models()[name].SerializeToString())
     page = check_page(attnc("explain", path, "--target=x86-64-v3", "-o", "-"))
-    assert {"outcome", "mask", "code", "phases"} <= set(page.ids)
+    assert {"outcome", "graph", "mask", "code", "phases"} <= set(page.ids)
     check_page(attn.from_onnx(models()[name]).kernel.explain())
+
+
+def test_graph_of_a_model(tmp_path):
+    """The flops are those of the whole, each op reads the ones in front of it, and each is timed."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(models()["layer"].SerializeToString())
+    found = facts(path, "--run", "--seconds=0.01")
+    ((graph,), (cost,)) = found["graphs"], found["costs"]
+    nodes = graph["nodes"]
+    assert sum(x["flops"] for x in nodes) == cost["flops"]
+    attention = [x["op"] for x in nodes].index("attn.sdpa")
+    rows = 2 * BATCH * LENGTH * HIDDEN
+    assert [x["flops"] for x in nodes[:attention]] == 3 * [rows * HIDDEN]
+    assert nodes[attention]["inputs"] == [0, 1, 2]  # the products that make Q, K and V
+    assert all(x["inputs"] == [i] for i, x in enumerate(nodes[attention + 1 :], attention))
+    assert all(0 < x["seconds"] < 1e-3 * found["measured"][0]["best_ms"] for x in nodes)
+    text = "".join(check_page(attnc("explain", path, "--run", "--seconds=0.01", "-o", "-")).text)
+    assert f"{100 * nodes[attention]['flops'] / cost['flops']:.1f} %, " in text
 
 
 def test_refused(tmp_path):

@@ -11,6 +11,7 @@
 
 #include "attn/Problem/Problem.h"
 #include "attnc.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace attn::driver {
 
@@ -30,14 +31,32 @@ bool isDecodeOf(int64_t queries, int64_t groupSize);
 /// For a problem with the sizes of the run.
 double getFlops(const Problem &problem);
 
+/// An op with products of a model, and those whose results it reads.
+struct GraphNode {
+  std::string op, name, sizes;     ///< name: of the node of the model
+  std::vector<int64_t> inputs;     ///< numbers of nodes
+  std::optional<double> flops{};   ///< none where a size is known at run time only
+  std::optional<double> seconds{}; ///< of a call of the op alone
+  /// The first node that differs in constants alone, which is timed; -1 for one without a time.
+  int64_t like = -1;
+  std::string source{}; ///< of that first one: the op as a function of its own
+};
+/// The graph of these ops of a function; `withModules` gives each its function (KernelGraph.cpp).
+std::vector<GraphNode> buildGraph(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Operation *> products,
+                                  bool withModules);
+/// Times each node, in `seconds` for all.
+void timeNodes(llvm::MutableArrayRef<GraphNode> nodes, const CompileOptions &options, int threads, double seconds);
+
 /// The cost of a kernel of a file, with all bytes of K and V.
 struct FileCost {
   Cost cost;
   Problem::Element element = Problem::Element::F32; ///< of the queries
   std::string reason;                               ///< why there are no flops; empty where there are
+  std::vector<GraphNode> nodes{};                   ///< what has the flops
 };
+/// `withModules`: the nodes may be timed.
 llvm::Expected<FileCost> getFileCost(const Source &source, CompileOptions options, const Kernel &kernel,
-                                     llvm::ArrayRef<NpyArray> arguments);
+                                     llvm::ArrayRef<NpyArray> arguments, bool withModules = false);
 
 /// The problem has the sizes of the run. Lengths are full, and packed sequences have equal lengths.
 Cost getCost(const Problem &problem, const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);

@@ -45,6 +45,7 @@ std::string escapeHtml(llvm::StringRef text);
 /// Pictures of facts as SVG (ExplainPictures.cpp).
 void drawTiles(llvm::raw_ostream &os, const llvm::json::Object &tiles);
 void drawTimeline(llvm::raw_ostream &os, const llvm::json::Object &timeline);
+void drawGraph(llvm::raw_ostream &os, const llvm::json::Object &graph);
 void drawMix(llvm::raw_ostream &os, const llvm::json::Object &loop);
 void drawRoofline(llvm::raw_ostream &os, const llvm::json::Object &limits);
 

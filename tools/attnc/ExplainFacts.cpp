@@ -111,42 +111,63 @@ static json::Array describeSchedules(mlir::ModuleOp module, const Comparisons &c
   return schedules;
 }
 
-/// Arrays of the shapes of a call without elements; none where a size is not known.
-static std::optional<std::vector<NpyArray>> createShapes(const Kernel &kernel,
-                                                         const std::map<std::string, int64_t> &sizes) {
+/// Arrays of the shapes of a call without elements; a size that is not known is dynamic.
+static std::vector<NpyArray> createShapes(const Kernel &kernel, const std::map<std::string, int64_t> &sizes) {
   std::vector<NpyArray> arrays;
   for (const KernelArgument &argument : kernel.arguments) {
     NpyArray array{getNpyType(argument), {}, nullptr, nullptr};
     for (auto [size, symbol] : zip_equal(argument.shape, argument.symbols)) {
       auto found = symbol < 0 ? sizes.end() : sizes.find(kernel.sizes[symbol]);
-      if (symbol >= 0 && found == sizes.end())
-        return std::nullopt;
-      array.shape.push_back(symbol < 0 ? size : found->second);
+      array.shape.push_back(symbol < 0 ? size : found == sizes.end() ? mlir::ShapedType::kDynamic : found->second);
     }
     arrays.push_back(std::move(array));
   }
   return arrays;
 }
 
+/// The attention and products of a kernel, each with its share of the work, and with --run its time.
+static json::Object describeGraph(const ExplainCommand &command, StringRef kernel, MutableArrayRef<GraphNode> nodes,
+                                  bool areTimed) {
+  if (areTimed)
+    timeNodes(nodes, command.options, command.threads, command.seconds);
+  auto orNull = [](std::optional<double> value) { return value ? json::Value(*value) : json::Value(nullptr); };
+  json::Array list;
+  for (const GraphNode &node : nodes)
+    list.push_back(json::Object{{"op", node.op},
+                                {"name", json::fixUTF8(node.name)},
+                                {"sizes", node.sizes},
+                                {"inputs", json::Array(node.inputs)},
+                                {"flops", orNull(node.flops)},
+                                {"seconds", orNull(node.seconds)}});
+  return json::Object{{"kernel", kernel.str()}, {"nodes", std::move(list)}};
+}
+
 /// Operations, bytes and their quotient, for each kernel with known sizes.
 static Error describeCosts(const ExplainCommand &command, ArrayRef<Kernel> kernels, json::Object &facts) {
-  json::Array costs;
+  json::Array costs, graphs;
+  bool isProblem = command.source.problem.has_value();
+  bool areTimed = command.runs && !facts.getArray("ptx"); // a call on a device copies its arguments
   for (const Kernel &kernel : kernels) {
     json::Object cost{{"kernel", kernel.name}};
-    std::optional<std::vector<NpyArray>> shapes = createShapes(kernel, command.sizes);
-    Expected<FileCost> found = FileCost{{}, {}, "a size is known at run time only; write --size=NAME=N"};
-    if (shapes && command.source.problem && kernel.kind != "forward") {
+    std::vector<NpyArray> shapes = createShapes(kernel, command.sizes);
+    bool isOpen = any_of(shapes, [](const NpyArray &array) { return mlir::ShapedType::isDynamicShape(array.shape); });
+    Expected<FileCost> found = FileCost{};
+    if (isProblem && kernel.kind != "forward" && !isOpen) {
       Expected<Problem> problem = parseProblem(*command.source.problem);
       if (problem)
         problem = resolveSizes(*problem, kernel, command.sizes);
       if (!problem)
         return problem.takeError();
-      found = FileCost{getCost(*problem, kernel, *shapes), problem->element, ""};
-    } else if (shapes) {
-      found = getFileCost(command.source, command.options, kernel, *shapes);
+      found = FileCost{getCost(*problem, kernel, shapes), problem->element, ""};
+    } else if (!isProblem || !isOpen) {
+      found = getFileCost(command.source, command.options, kernel, shapes, /*withModules=*/areTimed && !isOpen);
     }
     if (!found)
       return found.takeError();
+    if (isOpen)
+      found->reason = "a size is known at run time only; write --size=NAME=N";
+    if (!isProblem && !found->nodes.empty())
+      graphs.push_back(describeGraph(command, kernel.name, found->nodes, areTimed));
     if (found->reason.empty()) {
       cost["flops"] = found->cost.flops;
       cost["bytes"] = found->cost.bytes;
@@ -158,6 +179,7 @@ static Error describeCosts(const ExplainCommand &command, ArrayRef<Kernel> kerne
     costs.push_back(std::move(cost));
   }
   facts["costs"] = std::move(costs);
+  facts["graphs"] = std::move(graphs);
   return Error::success();
 }
 

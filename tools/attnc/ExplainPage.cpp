@@ -66,7 +66,8 @@ static void writeMessages(raw_ostream &os, const json::Object &facts) {
 static void writeOutcome(raw_ostream &os, const json::Object &facts) {
   std::multimap<int64_t, const json::Object *> remarks;
   for (const json::Value &remark : getArray(facts, "remarks"))
-    remarks.emplace(*remark.getAsObject()->getInteger("line"), remark.getAsObject());
+    if (getText(*remark.getAsObject(), "code") != "schedule-compared") // those are beside the schedule
+      remarks.emplace(*remark.getAsObject()->getInteger("line"), remark.getAsObject());
   const json::Object *text = facts.getObject("input")->getObject("text");
   const json::Array &lines = getArray(*text, "lines");
   os << "<div class=\"scroll\"><table><thead><tr><th>Line</th><th>Kind</th><th>Code</th><th>What was decided</th></tr>"
@@ -217,6 +218,8 @@ static constexpr Part kParts[] = {
      [](const json::Object &facts) { return getText(facts, "status") == "refused"; }, writeMessages},
     {"outcome", "What became of the input", "Using.md",
      [](const json::Object &facts) { return facts.getObject("input")->getObject("text") != nullptr; }, writeOutcome},
+    {"graph", "The kernels", "Using.md", [](const json::Object &facts) { return hasAny(facts, {"graphs"}); },
+     writeGraphs},
     {"mask", "The mask", "Passes.md", [](const json::Object &facts) { return hasAny(facts, {"schedules"}); },
      writeMask},
     {"schedule", "The schedule", "Using.md", [](const json::Object &facts) { return hasAny(facts, {"schedules"}); },

@@ -20,8 +20,10 @@ const llvm::json::Array &getArray(const llvm::json::Object &object, llvm::String
 /// The lines of a description by describeText, and how many were left out.
 void writeText(llvm::raw_ostream &os, const llvm::json::Object &text, llvm::StringRef what);
 
-/// Parts of the page: schedules (ExplainSchedulePage.cpp), and machine code or PTX (ExplainCodePage.cpp).
+/// Parts of the page: schedules (ExplainSchedulePage.cpp), kernels of a model (ExplainGraph.cpp), and machine code or
+/// PTX (ExplainCodePage.cpp).
 void writeSchedule(llvm::raw_ostream &os, const llvm::json::Object &facts);
+void writeGraphs(llvm::raw_ostream &os, const llvm::json::Object &facts);
 void writeCode(llvm::raw_ostream &os, const llvm::json::Object &facts);
 
 } // namespace attn::driver

@@ -44,7 +44,8 @@ svg { display: block; width: 100%; height: auto; margin: .5rem 0; }
 .roofline { max-width: 36rem; } .roof { stroke: var(--ink); fill: none; stroke-width: 1.5; } .roofline circle { fill: var(--missed); }
 .timeline { min-width: 32rem; max-width: 48rem; } .timeline .copy { fill: var(--partial); } .timeline .product { fill: var(--full); }
 .timeline .softmax { fill: var(--soft); } .timeline g:hover rect { stroke: var(--ink); }
-.timeline text, .roofline text { font-size: 10px; fill: var(--soft); }
+.graph { min-width: 34rem; max-width: 56rem; } .edge { stroke: var(--soft); fill: none; } .soft { fill: var(--soft); }
+.graph text { font-size: 11px; fill: var(--ink); } .timeline text, .roofline text { font-size: 10px; fill: var(--soft); }
 .phases { display: flex; overflow-x: auto; gap: .5rem; scroll-snap-type: x mandatory; }
 .phases section { flex: 0 0 min(36rem, 92vw); scroll-snap-align: start; }
 .phases pre { max-height: 34rem; overflow: auto; }

@@ -10,7 +10,6 @@
 #include "Cost.h"
 #include "attn/IR/Attn.h"
 #include "attn/IR/Words.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
@@ -105,7 +104,7 @@ static Problem::Element getElement(mlir::Type type) {
 }
 
 Expected<FileCost> driver::getFileCost(const Source &source, CompileOptions options, const Kernel &kernel,
-                                       ArrayRef<NpyArray> arguments) {
+                                       ArrayRef<NpyArray> arguments, bool withModules) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
@@ -124,18 +123,25 @@ Expected<FileCost> driver::getFileCost(const Source &source, CompileOptions opti
   FileCost result;
   result.cost.isDecode = true;
   bool isFirst = true;
-  function.walk([&](Operation *op) {
+  std::vector<Operation *> products;
+  std::vector<std::optional<double>> flops;
+  function.walk<mlir::WalkOrder::PreOrder>([&](Operation *op) {
     if (!multiplies(op))
       return;
     if (std::exchange(isFirst, false) || isa<SdpaOp>(op))
       result.element = getElement(mlir::getElementTypeOrSelf(op->getOperand(0).getType()));
-    if (std::optional<double> flops = countFlops(op, result.cost.isDecode))
-      result.cost.flops += *flops;
+    products.push_back(op);
+    flops.push_back(countFlops(op, result.cost.isDecode));
+    if (flops.back())
+      result.cost.flops += *flops.back();
     else
       result.reason = "a size of " + op->getName().getStringRef().str() + " is not known before the call";
   });
   if (isFirst)
     result.reason = "no attention and no product is in it";
+  result.nodes = buildGraph(function, products, withModules);
+  for (auto [node, count] : zip_equal(result.nodes, flops))
+    node.flops = count;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments))
     result.cost.bytes += double(getNpyTypeSize(array.type)) * getNumElements(array.shape);
   return result;
