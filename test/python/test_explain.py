@@ -1,7 +1,9 @@
 """attnc explain: facts that agree with the other outputs of attnc, and pages that a browser reads without complaint."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -176,6 +178,34 @@ def test_copies_beside_products():
         begin, end = bars[name]
         assert begin >= bars[product][1] - 1
         assert specialised["length"] < end - begin < 2 * specialised["length"]
+
+
+NVDISASM = """
+.text.sdpa_kernel:
+.L_x_0:
+        /*0000*/                   HMMA.16816.F32.BF16 R96, R148.reuse, R188, RZ ;
+        /*0010*/                   HMMA.16816.F32.BF16 R96, R148.reuse, R188, R96 ;
+        /*0020*/              @!P0 BRA `(.L_x_1) ;
+        /*0030*/                   HMMA.16816.F32.BF16 R96, R148.reuse, R188, R96 ;
+.L_x_1:
+        /*0040*/                   HMMA.16816.F32.BF16 R96, R148.reuse, R188, R96 ;
+        /*0050*/               @P1 MUFU.EX2 R8, R9 ;
+        /*0060*/                   BRA `(.L_x_0) ;
+        /*0070*/                   EXIT ;
+"""
+
+
+def test_machine_code_of_a_gpu(tmp_path, monkeypatch):
+    """The loop of what nvdisasm prints, where ptxas makes machine code; no EXIT, which is behind it."""
+    if not (shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")):
+        pytest.skip("no ptxas in PATH or /usr/local/cuda/bin")
+    program = tmp_path / "nvdisasm"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{NVDISASM}END\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (loop,) = facts("--problem=sq128 d64 bf16", "--target=sm_80")["sass"]
+    assert (loop["name"], loop["instructions"]) == ("sdpa_kernel", 7)
+    assert {k: v for k, v in loop["mix"] if v} == {"product": 4, "function": 1, "branch": 2}
 
 
 def test_page_of_linear_attention():

@@ -26,8 +26,8 @@ llvm::json::Object describeTiles(mlir::Operation *op);
 /// The text of an op without its location, shortened to `limit` lines.
 llvm::json::Object describeText(llvm::StringRef text, size_t limit);
 
-/// The code that LLVM makes (ExplainCode.cpp): main loops of a processor's object, or PTX.
-llvm::Error describeCode(Compiler &compiler, llvm::json::Object &facts);
+/// The code that LLVM makes (ExplainCode.cpp): main loops of a processor's object, or PTX and SASS.
+llvm::Error describeCode(Compiler &compiler, const CompileOptions &options, llvm::json::Object &facts);
 
 /// The copies and products of a round of each loop of GPU kernels, on IR of phase steps (ExplainTimeline.cpp).
 llvm::json::Array describeTimelines(mlir::ModuleOp module);

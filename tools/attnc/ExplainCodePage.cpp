@@ -45,6 +45,19 @@ static void writeLaunches(raw_ostream &os, const json::Object &facts) {
   os << "</tbody></table></div>\n";
 }
 
+/// PTX, or machine code for a GPU, with its mix.
+static void writeListings(raw_ostream &os, const json::Array &listings, StringRef what) {
+  for (const json::Value &entry : listings) {
+    const json::Object &code = *entry.getAsObject();
+    os << "<h3><code>" << escapeHtml(getText(code, "name")) << "</code>: " << *code.getInteger("instructions")
+       << " instructions " << what << "</h3>\n";
+    writeMix(os, code, "the rest for addresses and control");
+    os << "<details><summary>Its code, " << code.getInteger("count").value_or(0) << " lines</summary>\n";
+    writeText(os, code, "code");
+    os << "</details>\n";
+  }
+}
+
 void driver::writeCode(raw_ostream &os, const json::Object &facts) {
   for (const json::Value &entry : getArray(facts, "loops")) {
     const json::Object &loop = *entry.getAsObject();
@@ -75,13 +88,6 @@ void driver::writeCode(raw_ostream &os, const json::Object &facts) {
        << "Bars are in the order of the program, not to the scale of time.</p>\n";
     drawTimeline(os, timeline);
   }
-  for (const json::Value &entry : kernels) {
-    const json::Object &code = *entry.getAsObject();
-    os << "<h3><code>" << escapeHtml(getText(code, "name")) << "</code>: " << *code.getInteger("instructions")
-       << " instructions of PTX</h3>\n";
-    writeMix(os, code, "the rest for addresses and control");
-    os << "<details><summary>Its code, " << code.getInteger("count").value_or(0) << " lines</summary>\n";
-    writeText(os, code, "PTX");
-    os << "</details>\n";
-  }
+  writeListings(os, getArray(facts, "sass"), "of machine code in a round of its loop");
+  writeListings(os, kernels, "of PTX");
 }

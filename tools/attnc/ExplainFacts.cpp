@@ -315,7 +315,7 @@ Expected<json::Object> driver::collectFacts(const ExplainCommand &command) {
   if (!compiler)
     return refuse(compiler.takeError());
   bool isCompiled = succeeded((*compiler)->parse(std::move(*source))) && succeeded((*compiler)->run());
-  Error error = isCompiled ? describeCode(**compiler, facts) : Error::success();
+  Error error = isCompiled ? describeCode(**compiler, options, facts) : Error::success();
   facts["compile_seconds"] = getSeconds() - start;
   facts["remarks"] = std::move(remarks);
   facts["phases"] = std::move(phases);
