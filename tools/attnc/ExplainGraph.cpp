@@ -32,7 +32,7 @@ void driver::drawGraph(raw_ostream &os, const json::Object &graph) {
   const json::Array &nodes = getArray(graph, "nodes");
   double flops = getSum(nodes, "flops"), seconds = getSum(nodes, "seconds");
   size_t rows = std::min(nodes.size(), kMaxRows);
-  os << formatv("<div class=\"scroll\"><svg class=\"graph\" role=\"img\" viewBox=\"0 0 {0} {1}\" "
+  os << formatv("<div class=\"scroll\" tabindex=\"0\"><svg class=\"graph\" role=\"img\" viewBox=\"0 0 {0} {1}\" "
                 "aria-label=\"{2} kernels in the order of the program, with their shares of operations and time\">",
                 kArcs + kNames + kBars + kPercents, kRow * rows, nodes.size());
   for (size_t i = 0; i < rows; ++i) {

@@ -126,10 +126,10 @@ void driver::drawTimeline(raw_ostream &os, const json::Object &timeline) {
   double height = 0;
   std::vector<Lane> lanes = getLanes(bars, length, kRow, height);
   auto x = [&](int64_t time) { return kLabel + kWidth * std::clamp(double(time) / (rounds * length), 0.0, 1.0); };
-  os << formatv(
-      "<div class=\"scroll\"><svg class=\"timeline\" role=\"img\" viewBox=\"0 0 {0} {1}\" aria-label=\"{2} rounds "
-      "of the loop: copies of tiles in flight, products, and the other steps, in the order of the program\">",
-      kLabel + kWidth + 2, height + 16, rounds);
+  os << formatv("<div class=\"scroll\" tabindex=\"0\"><svg class=\"timeline\" role=\"img\" viewBox=\"0 0 {0} {1}\" "
+                "aria-label=\"{2} rounds "
+                "of the loop: copies of tiles in flight, products, and the other steps, in the order of the program\">",
+                kLabel + kWidth + 2, height + 16, rounds);
   for (const Lane &lane : lanes) {
     os << formatv("<text x=\"0\" y=\"{0:f1}\">{1}</text>", lane.y + 11, escapeHtml(lane.name));
     for (int64_t round = -before; round < rounds; ++round)
