@@ -152,5 +152,6 @@ if [[ -n $frameworks_job ]]; then
   # Configured before PyTorch's headers were there, a build has no target attn_torch.
   if grep -q '^TORCH_STABLE_INCLUDE_DIR:.*NOTFOUND' build/release/CMakeCache.txt; then
     cmake --preset release
+    ninja -C build/release attn_torch
   fi
 fi

@@ -9,7 +9,7 @@ from test_torch_serving import HKV, HQ, PAGE, PAGES, STEPS, D, draw, expected, s
 from torch._dynamo.backends.common import aot_autograd
 
 import attn.torch as at
-from attn.torch import _record
+from attn.torch import _graph_step, _record, _steps
 
 SCALES = dict(k_scale=torch.tensor([0.5, 1.5])[:HKV], v_scale=2.0)
 WORDS = {
@@ -75,6 +75,21 @@ def test_layouts_types_and_scales(compiled):
     assert set(compiled.operators()) == {"attn.step.default"}
 
 
+def test_further_steps_run_in_cpp(compiled, monkeypatch):
+    """A form that Python has seen once runs without it; `ninja attn_torch` makes the library."""
+    assert _graph_step.in_cpp()
+    _, k, v, *_ = step()
+    run = compiled(call, dynamic=True)
+    drawn = [draw(*sizes) for sizes in STEPS[:3]]
+    wanted = [call(q, k, v, *tables) for q, *tables in drawn]
+    run(drawn[0][0], k, v, *drawn[0][1:])
+    monkeypatch.setattr(_steps, "paged", None)
+    for (q, *tables), out in zip(drawn, wanted, strict=True):
+        assert torch.equal(run(q, k, v, *tables), out)
+    with pytest.raises(TypeError, match="not callable"):  # another form is Python's
+        run(q.double(), k.double(), v.double(), *tables)
+
+
 def test_rows_of_padding_are_0(compiled):
     q, k, v, *tables = step()
     run, padded = compiled(call, dynamic=False), torch.cat([q, q + 1])
@@ -93,10 +108,11 @@ def test_what_is_refused_is_refused_in_a_graph(compiled):
             (table, lengths + PAGES * PAGE, sums),
             (table, lengths, -sums),
             (table, lengths[:, None], sums),
+            (table.double(), lengths, sums),
         ):
-            with pytest.raises(ValueError, match="expected") as eager:
+            with pytest.raises((TypeError, ValueError), match="expected") as eager:
                 call(q, k, v, *wrong)
-            with pytest.raises(ValueError, match="expected") as found:
+            with pytest.raises(eager.type, match="expected") as found:
                 run(q, k, v, *wrong)
             assert str(found.value) == str(eager.value)
         assert torch.equal(run(q, k, v, table, lengths, sums), call(q, k, v, table, lengths, sums))

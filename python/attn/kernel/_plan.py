@@ -120,6 +120,11 @@ class Plan:
         self._pack(frame.sizes, 0, *sizes)
         return frame
 
+    @property
+    def entry(self) -> tuple[int, list[int]]:
+        """The module, and which of those that are given each argument of the kernel's entry is: all of them are."""
+        return self._entry[0], [self._given.index(n) for n in range(len(self._forms))]
+
     def _frame(self) -> Frame:
         count = len(self._forms)
         # Those that are given lie first: their addresses are one slice, which is written at once.

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch.autograd import forward_ad
+from torch.nn import functional
 
 from attn.kernel import _subclasses
 from attn.torch import _dtensor
@@ -43,7 +44,7 @@ def check_outside() -> None:
       RuntimeError: it is.
     """
     # context_parallel has a function of its own in the place of PyTorch's.
-    if (torch.nn.functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
+    if (functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
         raise RuntimeError(CONTEXT_PARALLEL)
 
 

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from attn.torch import _context, _regions
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-# Arguments that the tracer has to see: functions, of which a graph has the text, and what sizes are made of.
-SEEN = ("score_mod", "mask_mod", "kv_indptr")
 _nodes: dict[str, Callable[..., Any]] = {}
 
 
@@ -30,7 +29,9 @@ def whole(function: FunctionT) -> FunctionT:
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling() and not [x for x in SEEN if named.get(x) is not None]:
+        # The tracer has to see functions, of which a graph has the text, and what sizes are made of.
+        seen = ("score_mod", "mask_mod", "kv_indptr")  # a global would be guarded
+        if is_dynamo_compiling() and not [x for x in seen if named.get(x) is not None]:
             _context.check_outside()
             _allow(name)
             # Of the name `out` the tracer expects what PyTorch makes of it.

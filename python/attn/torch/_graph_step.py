@@ -6,6 +6,7 @@ plan of eager calls is found, and there is one result. What plans do not take, t
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 from collections.abc import Callable
@@ -14,29 +15,32 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from attn.kernel import _library as _libattn
 from attn.torch import _ops, _place, _record, _steps
 
 Tensor = torch.Tensor
 
-SCHEMA = "step(str constants, Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
-SCHEMA += "Tensor cu_seqlens_q, Tensor[] others) -> Tensor"
+ARGUMENTS = "str constants, Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor kv_lengths, "
+ARGUMENTS += "Tensor cu_seqlens_q, Tensor[] others"
 OTHERS = ("sink", "k_scale", "v_scale")  # in this order where they are there
+PLACES = "0124536"  # among the operator's tensors, behind which out stands, of those of a plan
 CONSTANTS = ("scale", "causal", "align", "page_layout", "words")
 
 
-class _Constants:
-    """Those of calls: as fields of a call, which others there are, and what plans are found by beside tensors.
-
-    `last` is the form of the last call without others that had a plan, which less has to be asked for than for any form
-    that has one, and the plan.
-    """
-
-    def __init__(self, fields: dict[str, Any], names: list[str], key: tuple[Any, ...]) -> None:
-        self.fields, self.names, self.key = fields, names, key
-        self.last: tuple[Any, Any] = (None, None)
-
-
 _library = torch.library.Library("attn", "FRAGMENT")
+_held: dict[int, _steps.Paged] = {}  # by their modules, which C++ calls: as many as there are kernels
+
+
+@functools.cache
+def in_cpp() -> ctypes.CDLL | None:
+    """The operators in C++: libattn_torch.so; None where it does not lie beside libattn.so, or suit this PyTorch."""
+    try:
+        library = ctypes.CDLL(str(_libattn.path().with_name("libattn_torch.so")))
+    except OSError:
+        return None
+    library.attn_torch_set_planned.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    library.attn_torch_set_refused.argtypes = [ctypes.c_char_p, ctypes.py_object, ctypes.c_void_p]
+    return library
 
 
 def define(
@@ -51,66 +55,50 @@ def define(
     """
 
     @functools.lru_cache(maxsize=256)
-    def read(text: str) -> _Constants:
+    def read(text: str) -> tuple[dict[str, Any], list[str], Any]:
         fields = {name: tuple(x) if name == "words" else x for name, x in json.loads(text).items()}
         names = fields.pop("others")
-        return _Constants(fields, names, plan(cls(*[None] * cls.operands, captures=[], dynamic=True, **fields)))
+        return fields, names, plan(cls(*[None] * cls.operands, captures=[], dynamic=True, **fields))
 
-    # One frame, and no function of PyTorch that is written in Python: its compiler sees each.
-    def step(
-        text: str,
-        q: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        table: Tensor,
-        lengths: Tensor,
-        sums: Tensor,
-        others: list[Tensor],
-    ) -> Tensor:
-        constants = read(text)
-        try:
-            (tokens, heads, size), (batch, width) = q.shape, table.shape
-            (counts,), (ends,) = lengths.shape, sums.shape
-            form = (
-                (heads, size, q.dtype, keys.dtype, values.dtype, table.dtype, lengths.dtype, sums.dtype),
-                (table.is_contiguous(), lengths.is_contiguous(), sums.is_contiguous()),
-                (keys.shape, values.shape, q.is_contiguous() or q.stride()),
-                (keys.is_contiguous() or keys.stride(), values.is_contiguous() or values.stride()),
-            )
-            last, found = constants.last
-            if others or form != last:
-                return other(constants, form, q, keys, values, table, lengths, sums, others)
-            run, ((dtype, fixed, shape_of, is_like_q),), _ = found
-            shape = shape_of((tokens, batch, width, *fixed))
-            out = torch.empty_like(q) if is_like_q else q.new_empty(*shape, dtype=dtype)
-            addresses = (q.data_ptr(), keys.data_ptr(), values.data_ptr(), lengths.data_ptr())
-            addresses += (sums.data_ptr(), table.data_ptr(), out.data_ptr())
-            run(addresses, sizes=(tokens, heads, size, counts, ends, batch, width, *shape))
-        except (TypeError, ValueError):  # which the operator finds again, or another rank
-            return other(constants, None, q, keys, values, table, lengths, sums, others)
-        return out
-
-    def other(constants: _Constants, form: Any, *tensors: Any) -> Tensor:
+    def step(text: str, *tensors: Any) -> Tensor:
+        fields, names, key = read(text)
         *operands, sums, others = tensors
-        rest = dict(zip(constants.names, others, strict=True))
-        given = (*operands, sums, tuple([rest.get(x) for x in OTHERS]), constants.key)
-        made = _steps.paged(*given)
+        rest = dict(zip(names, others, strict=True))
+        made = _steps.paged(*operands, sums, tuple([rest.get(x) for x in OTHERS]), key)
         if made is None:
-            call = cls(*operands, captures=[], cu_seqlens_q=sums, dynamic=True, **constants.fields, **rest)
+            call = cls(*operands, captures=[], cu_seqlens_q=sums, dynamic=True, **fields, **rest)
             made = run_operator(*_record.flat(call))
-        elif form is not None and not others:
-            found, _ = _steps.found_paged(*given)
-            if isinstance(found, _steps.Paged) and operands[1].shape[0] == operands[2].shape[0]:
-                constants.last = form, found
         return made[0]
+
+    def plan_step(text: str, *tensors: Any) -> Tensor:
+        """For C++, to which it says a module and the order of its entry, or the error that it raises."""
+        library = in_cpp()
+        assert library is not None
+        try:
+            out = step(text, *tensors)
+        except Exception as error:  # PyTorch has one type for all that comes through C++
+            set_error = ctypes.cast(ctypes.pythonapi.PyErr_SetString, ctypes.c_void_p)
+            library.attn_torch_set_refused(str(error).encode(), type(error), set_error)
+            return tensors[0].new_empty(0)
+        *operands, others = tensors
+        found, _ = (None, None) if others else _steps.found_paged(*operands, (None,) * len(OTHERS), read(text)[2])
+        if isinstance(found, _steps.Paged) and out.dtype == operands[0].dtype:
+            module, order = found.plan.entry
+            _held[module] = found
+            library.attn_torch_set_planned(module, "".join([PLACES[n] for n in order]).encode())
+        return out
 
     def shape(text: str, *tensors: Any) -> Tensor:
         *operands, others = tensors
         _place.check({"q": tensors[0]} | {str(n): x for n, x in enumerate([*operands, *others])})
         return _ops.new_results(tensors[0], tensors[2])[0]
 
-    _library.define(SCHEMA)
-    _library.impl("step", step, "CPU")
+    _library.define(f"step({ARGUMENTS}) -> Tensor")
+    if in_cpp():
+        _library.define(f"plan_step({ARGUMENTS}) -> Tensor")
+        _library.impl("plan_step", plan_step, "CPU")
+    else:
+        _library.impl("step", step, "CPU")
     torch.library.register_fake("attn::step", shape, lib=_library)
 
     def of(call: Any) -> Tensor | None:

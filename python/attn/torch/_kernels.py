@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from attn.call import _call, _packed, _running, _serving
-from attn.torch import _ops, _varlen
+from attn.torch import _graph_step, _ops, _varlen
 from attn.torch import _serving as _paged
 
 Tensor = torch.Tensor
@@ -43,8 +43,9 @@ def _run(source: str, inputs: Sequence[Tensor], sizes: Sequence[int], entry: str
     return made
 
 
-_operator = torch.library.custom_op("attn::kernel", _run, mutates_args=(), device_types="cpu", schema=SCHEMA)
-_operator.register_fake(_results)
+if not _graph_step.in_cpp():
+    torch.library.custom_op("attn::kernel", _run, mutates_args=(), device_types="cpu", schema=SCHEMA)
+torch.library.register_fake("attn::kernel", _results)
 
 
 def with_kernels(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
