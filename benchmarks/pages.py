@@ -37,6 +37,11 @@ def ways(name: str) -> dict[str, Callable[[], object]]:
         table = rng.permutation(BATCH * KEYS // page).astype(np.int32).reshape(BATCH, -1)
         words = f" paged={page}" + (",hnd" if layout == "hnd" else "")
         found[f"pages of {page}, {layout}"] = way(words, (-1, *inner, SIZE), table)
+        if layout == "nhd":  # without what the order costs, and without memory
+            found[f"pages of {page}, {layout}, in order"] = way(
+                words, (-1, *inner, SIZE), np.sort(table, None).reshape(table.shape)
+            )
+            found[f"pages of {page}, {layout}, all one"] = way(words, (-1, *inner, SIZE), table * 0)
     return found
 
 

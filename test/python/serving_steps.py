@@ -210,6 +210,7 @@ def by_torch(is_compiled):
             kind
         )
 
+    torch._dynamo.reset()  # the last kind's graphs, which count for the limit
     torch._dynamo.config.recompile_limit = 64  # of the graph of a kind: sizes of 0 and 1 have some of their own
     attend = torch.compile(attend, fullgraph=True) if is_compiled else attend
 
