@@ -1,13 +1,9 @@
 """use_torch_operator.py LIBRARY: runs attn::kernel of a libattn_torch.so where no other part of attn is."""
 
-import ctypes
 import sys
-from pathlib import Path
 
 import torch
 
-# As a program in C++ has it that links PyTorch: names that all libraries see.
-ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
 torch.ops.load_library(sys.argv[1])
 q, k, v = (torch.randn(1, 2, rows, 16) for rows in (5, 9, 9))
 (out,) = torch.ops.attn.kernel("b? hq2 hkv2 sq? sk? d16 f32", [q, k, v], q.shape, "1 float32 4 0 1 2 3")
