@@ -36,10 +36,10 @@ def in_cpp() -> ctypes.CDLL | None:
     """The operators in C++: libattn_torch.so; None where it does not lie beside libattn.so, or suit this PyTorch."""
     try:
         library = ctypes.CDLL(str(_libattn.path().with_name("libattn_torch.so")))
-    except OSError:
+        library.attn_torch_set_planned.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        library.attn_torch_set_refused.argtypes = [ctypes.c_char_p, ctypes.py_object, ctypes.c_void_p]
+    except (OSError, AttributeError):  # none, or one of an earlier build
         return None
-    library.attn_torch_set_planned.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    library.attn_torch_set_refused.argtypes = [ctypes.c_char_p, ctypes.py_object, ctypes.c_void_p]
     return library
 
 
