@@ -11,9 +11,9 @@ function(run)
 endfunction()
 
 list(TRANSFORM INCLUDES PREPEND -I)
-# Code of Windows has no other form.
+# Code of Windows has no other form; that of WebAssembly would need a dynamic linker.
 set(position -fPIC)
-if(TRIPLE MATCHES windows)
+if(TRIPLE MATCHES "windows|wasm")
   set(position)
 endif()
 run(${CLANG} --target=${TRIPLE} -nostdlibinc -std=c11 -O2 ${position} -Qn -U_FORTIFY_SOURCE -fno-stack-protector -fno-asynchronous-unwind-tables

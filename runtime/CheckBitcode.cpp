@@ -25,6 +25,18 @@
 #include "PlatformBitcode.inc"
 #undef PLATFORM
 
+namespace wasm32 {
+static constexpr unsigned char checkArguments[] = {
+#include "CheckArguments.wasm32.bc.inc"
+};
+static constexpr unsigned char mapWeights[] = {
+#include "MapWeights.wasm32.bc.inc"
+};
+static constexpr unsigned char webLibrary[] = {
+#include "WebLibrary.wasm32.bc.inc"
+};
+} // namespace wasm32
+
 template <size_t size> static llvm::StringRef toText(const unsigned char (&bytes)[size]) {
   return {reinterpret_cast<const char *>(bytes), size};
 }
@@ -43,6 +55,8 @@ struct Code {
   }
 
 static Code getCode(const llvm::Triple &triple) {
+  if (triple.isWasm())
+    return {toText(wasm32::checkArguments), {}, toText(wasm32::mapWeights), {}};
   if (triple.isRISCV())
     return CODE(riscv64);
   if (!triple.isAArch64())
@@ -54,3 +68,4 @@ llvm::StringRef attn::getCheckArgumentsBitcode(const llvm::Triple &triple) { ret
 llvm::StringRef attn::getLibraryBitcode(const llvm::Triple &triple) { return getCode(triple).library; }
 llvm::StringRef attn::getProcessorBitcode(const llvm::Triple &triple) { return getCode(triple).processor; }
 llvm::StringRef attn::getMapWeightsBitcode(const llvm::Triple &triple) { return getCode(triple).mapWeights; }
+llvm::StringRef attn::getWebLibraryBitcode() { return toText(wasm32::webLibrary); }

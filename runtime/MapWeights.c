@@ -15,7 +15,7 @@ static int32_t refuse(Message *text, const char *path, const char *found) {
   return ATTN_NO_WEIGHTS;
 }
 
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(__wasm__)
 int32_t attn_map_weights(attn_weights *weights, const char *path, char *message, size_t size) {
   Message text = startMessage(message, size);
   (void)weights;

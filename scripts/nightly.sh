@@ -47,5 +47,10 @@ if [[ -d build/riscv ]]; then
   run_matrix riscv 250 rva23+zvl256b max,vlen=256
   run_matrix riscv 250 rv64gcv+zvfh+zvl512b max,vlen=512
 fi
+if command -v node >/dev/null; then
+  for target in wasm32 wasm32+relaxed-simd; do
+    scripts/matrix.py --runner=tools/attn-runner/attn-runner.mjs --jobs="$jobs" --count=250 --target="$target"
+  done
+fi
 ninja -C build/asan -j "$jobs"
 exec ctest --preset asan "$@"

@@ -19,6 +19,7 @@
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
@@ -67,6 +68,11 @@ static void initializeTargets() {
     LLVMInitializeRISCVTargetMC();
     LLVMInitializeRISCVAsmPrinter();
     LLVMInitializeRISCVAsmParser();
+    LLVMInitializeWebAssemblyTargetInfo();
+    LLVMInitializeWebAssemblyTarget();
+    LLVMInitializeWebAssemblyTargetMC();
+    LLVMInitializeWebAssemblyAsmPrinter();
+    LLVMInitializeWebAssemblyAsmParser();
   });
 }
 
@@ -79,15 +85,27 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
     return createStringError("this LLVM has no code generator for " + target.triple + ": " + error);
   TargetOptions options;
   options.UseInitArray = true; // the section in which today's C libraries look for constructors
+  // Position-independent modules of WebAssembly need a dynamic linker.
+  Reloc::Model relocations = triple.isWasm() ? Reloc::Static : Reloc::PIC_;
   std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(
-      triple, target.cpu, target.features, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+      triple, target.cpu, target.features, options, relocations, std::nullopt, CodeGenOptLevel::Aggressive));
   if (!machine)
     return createStringError("LLVM refuses the target '" + target.describe() + "'");
   return machine;
 }
 
+/// Lets LLVM round multiply-adds twice, where the target has no instruction and no function that rounds once.
+static void contractMultiplyAdds(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<IntrinsicInst>(&instruction); call && call->getIntrinsicID() == Intrinsic::fma)
+        call->setCalledFunction(Intrinsic::getOrInsertDeclaration(&module, Intrinsic::fmuladd, call->getType()));
+}
+
 /// What LLVM's passes read of the target in the module itself.
 static void prepareModule(Module &module, const TargetInfo &target) {
+  if (target.contracts)
+    contractMultiplyAdds(module);
   moveNarrowFloatsAsIntegers(module);
   makeConstantsBytes(module);
   std::string width = std::to_string(target.vectorBits);

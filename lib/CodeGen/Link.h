@@ -14,9 +14,10 @@
 
 namespace attn {
 
-/// Runs ld.lld on one file of these bytes, with arguments before and after it, and returns what it writes.
+/// Runs lld, as ld.lld or wasm-ld, on one file of these bytes, with arguments before and after it, and returns what it
+/// writes.
 llvm::Expected<std::string> linkFile(llvm::StringRef bytes, llvm::StringRef extension, std::vector<std::string> before,
-                                     std::vector<std::string> after);
+                                     std::vector<std::string> after, llvm::StringRef linker = "ld.lld");
 
 } // namespace attn
 

@@ -18,16 +18,33 @@ using namespace llvm;
 
 namespace attn {
 
-Expected<std::string> mergeObjects(ArrayRef<std::string> objects) {
-  // One archive for lld instead of a file per object.
+/// Of the stack of a module of WebAssembly, 1 MiB.
+static constexpr StringLiteral kWebStack = "stack-size=1048576";
+
+/// One archive for lld instead of a file per object.
+static Expected<std::unique_ptr<MemoryBuffer>> writeArchive(ArrayRef<std::string> objects) {
   std::vector<std::string> names;
   for (size_t i = 0; i < objects.size(); ++i)
     names.push_back("part" + std::to_string(i) + ".o");
   std::vector<NewArchiveMember> members;
   for (auto [object, name] : zip_equal(objects, names))
     members.emplace_back(MemoryBufferRef(object, name));
-  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchiveToBuffer(
-      members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+  return writeArchiveToBuffer(members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU, /*Deterministic=*/true,
+                              /*Thin=*/false);
+}
+
+Expected<std::string> linkWebModule(ArrayRef<std::string> objects) {
+  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchive(objects);
+  if (!archive)
+    return archive.takeError();
+  // The stack lies first in memory: a kernel that needs more of it traps, and writes over no data.
+  return linkFile((*archive)->getBuffer(), "a",
+                  {"--no-entry", "--export-dynamic", "--stack-first", "-z", kWebStack.str(), "--whole-archive"}, {},
+                  "wasm-ld");
+}
+
+Expected<std::string> mergeObjects(ArrayRef<std::string> objects) {
+  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchive(objects);
   if (!archive)
     return archive.takeError();
   Expected<std::string> merged =

@@ -21,6 +21,7 @@
 #include <mutex>
 
 LLD_HAS_DRIVER(elf)
+LLD_HAS_DRIVER(wasm)
 
 #if defined(__x86_64__)
 // Only its address is used.
@@ -61,7 +62,7 @@ static Expected<std::string> findRuntimeFolder() {
 }
 
 Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector<std::string> before,
-                               std::vector<std::string> after) {
+                               std::vector<std::string> after, StringRef linker) {
   // lld reads and writes files. These two are temporary files of this call.
   SmallString<128> inputPath, outputPath;
   for (auto [suffix, path] : {std::pair(extension, &inputPath), std::pair(StringRef("out"), &outputPath)})
@@ -70,7 +71,7 @@ Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector
   FileRemover removeInput(inputPath), removeOutput(outputPath);
   if (Error error = writeOutputFile(inputPath, [&](raw_ostream &os) { os << bytes; }))
     return error;
-  std::vector<std::string> arguments = {"ld.lld", "-o", outputPath.str().str()};
+  std::vector<std::string> arguments = {linker.str(), "-o", outputPath.str().str()};
   append_range(arguments, before);
   arguments.push_back(inputPath.str().str());
   append_range(arguments, after);
@@ -82,7 +83,7 @@ Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector
   // lld keeps its state in globals: one link at a time.
   static std::mutex mutex;
   std::lock_guard<std::mutex> guard(mutex);
-  lld::Result result = lld::lldMain(raw, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  lld::Result result = lld::lldMain(raw, stream, stream, {{lld::Gnu, &lld::elf::link}, {lld::Wasm, &lld::wasm::link}});
   if (result.retCode != 0)
     return createStringError("linking failed: " + stream.str());
   ErrorOr<std::unique_ptr<MemoryBuffer>> output = MemoryBuffer::getFile(outputPath);
@@ -113,6 +114,8 @@ static Expected<std::string> createStub(const TargetInfo &target, StringRef name
 }
 
 static Expected<std::string> linkForeignLibrary(StringRef object, const TargetInfo &target, bool needsRuntime) {
+  if (Triple(target.triple).isWasm())
+    return createStringError("expected --emit=wasm for '" + target.name + "', found --emit=shared");
   if (!Triple(target.triple).isOSBinFormatELF())
     return createStringError("expected Linux as the system of --emit=shared, found '" + target.name +
                              "'; write --emit=obj, and link it there, as by clang -dynamiclib (macOS) or lld-link /dll "

@@ -13,6 +13,7 @@
 #include "Weights.h"
 #include "attn/CodeGen/CodeGen.h"
 #include "attn/CodeGen/LinkBitcode.h"
+#include "attn/CodeGen/NarrowSizes.h"
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
@@ -323,11 +324,17 @@ static LogicalResult linkRuntime(llvm::Module &module, StringRef bitcode, ArrayR
 /// The LLVM IR after all phases, for the target. Only the two entries of a kernel are visible from outside.
 std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmContext,
                                                       const llvm::TargetMachine &machine) {
+  llvm::DataLayout layout = machine.createDataLayout();
+  // Alignments of pointers are chosen during translation; LLVM's default is for 64 bits.
+  if (layout.getPointerSize() != sizeof(int64_t))
+    (*module)->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
+                       StringAttr::get(module->getContext(), layout.getStringRepresentation()));
   std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(*module, llvmContext, "attn");
   if (!result)
     return nullptr;
   result->setTargetTriple(machine.getTargetTriple());
-  result->setDataLayout(machine.createDataLayout());
+  result->setDataLayout(layout);
+  narrowSizes(*result);
   for (llvm::Function &function : *result) {
     auto isEntry = [&](const Kernel &kernel) {
       std::string bytes = getWorkspaceBytesName(kernel.name);

@@ -101,6 +101,8 @@ static StringMap<bool> getFeatures(const TargetInfo &target) {
   if (target.isArm())
     return getArmFeatures(target);
   StringMap<bool> all;
+  if (target.isValidated)
+    return all;
   if (isRiscv(target)) {
     for (StringRef feature : split(target.features, ','))
       all[feature.drop_front()] = feature.starts_with("+") && is_contained(kRiscvFeatures, feature.drop_front());
@@ -170,6 +172,10 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
         return createStringError("expected processors or GPUs alone in a list of targets, found '" +
                                  other.target.describe() + "' and '" + name +
                                  "'; compile GPU kernels by a call of their own");
+      else if (variant.target.isValidated)
+        return createStringError("expected one target of WebAssembly, whose code is validated as a whole, found '" +
+                                 other.target.describe() + "' and '" + name +
+                                 "'; compile each by a call of its own, and let the page choose");
       else if (!variant.target.gpu && Triple(other.target.triple) != Triple(variant.target.triple))
         return createStringError("expected targets of one architecture in a list, found '" + other.target.describe() +
                                  "' and '" + name + "'; compile each architecture by a call of its own");

@@ -13,7 +13,11 @@ using namespace llvm;
 namespace attn {
 
 StringRef describeArchitecture(const TargetInfo &target) {
-  return Triple(target.triple).isRISCV() ? "64-bit RISC-V" : target.isArm() ? "64-bit Arm" : "x86-64";
+  Triple triple(target.triple);
+  return triple.isRISCV()     ? "64-bit RISC-V"
+         : triple.isAArch64() ? "64-bit Arm"
+         : triple.isWasm()    ? "WebAssembly"
+                              : "x86-64";
 }
 
 bool isForeign(const TargetInfo &target) {

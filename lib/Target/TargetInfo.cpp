@@ -8,6 +8,7 @@
 #include "ArmTarget.h"
 #include "RiscvTarget.h"
 #include "TargetNames.h"
+#include "WasmTarget.h"
 #include "attn-c/attn_dispatch.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,7 +52,7 @@ static std::string joinGpus(StringRef separator) {
 
 StringRef TargetInfo::getKnownNames() {
   static const std::string names =
-      "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " + joinGpus(" ") + " aarch64-linux-gnu riscv64-linux-gnu";
+      "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " + joinGpus(" ") + " aarch64-linux-gnu riscv64-linux-gnu wasm32";
   return names;
 }
 
@@ -133,6 +134,8 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
     return getArmTarget(name);
   if (isRiscvName(name))
     return getRiscvTarget(name);
+  if (isWasmName(name))
+    return getWasmTarget(name);
   if (name == "host" && Triple(sys::getProcessTriple()).isAArch64())
     return getArmHost();
   if (name == "host") {

@@ -90,8 +90,9 @@ static constexpr OtherTarget kOtherTargets[] = {
     {"rvv riscv", "rva23, or rv64gcv+zvl256b for vectors of 256 bits"},
     {"k1 bpi-f3 bananapi-f3 spacemit-k1 x60", "spacemit-x60"},
     // Other processors
-    {"wasm* ppc* power* s390x systemz loongarch* mips* sparc* hexagon",
-     "host, or a target of x86-64, 64-bit Arm or RISC-V; no code is made for other processors"},
+    {"webassembly emscripten* wasi*", "wasm32"},
+    {"ppc* power* s390x systemz loongarch* mips* sparc* hexagon",
+     "host, or a target of x86-64, 64-bit Arm, RISC-V or WebAssembly; no code is made for other processors"},
 };
 
 TargetName attn::splitTargetName(StringRef name, bool (Triple::*isOfArchitecture)() const) {

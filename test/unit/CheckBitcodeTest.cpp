@@ -21,7 +21,7 @@ struct Code {
 
 TEST(CheckBitcode, DefinesItsFunctionAndNeedsOnlyLibc) {
   const llvm::Triple x86("x86_64-unknown-linux-gnu"), arm("aarch64-unknown-linux-gnu"),
-      riscv("riscv64-unknown-linux-gnu");
+      riscv("riscv64-unknown-linux-gnu"), wasm("wasm32-unknown-unknown");
   const Code codes[] = {{attn::getCheckArgumentsBitcode(x86), "CheckArguments.c", "attn_check_arguments"},
                         {attn::getProcessorBitcode(x86), "Processor.c", "attn_select_variant"},
                         {attn::getLibraryBitcode(x86), "Library.c", "attn_find_kernel"},
@@ -30,7 +30,10 @@ TEST(CheckBitcode, DefinesItsFunctionAndNeedsOnlyLibc) {
                         {attn::getLibraryBitcode(arm), "Library.c", "attn_find_kernel"},
                         {attn::getCheckArgumentsBitcode(riscv), "CheckArguments.c", "attn_check_arguments"},
                         {attn::getProcessorBitcode(riscv), "Processor.c", "attn_select_variant"},
-                        {attn::getLibraryBitcode(riscv), "Library.c", "attn_find_kernel"}};
+                        {attn::getLibraryBitcode(riscv), "Library.c", "attn_find_kernel"},
+                        {attn::getCheckArgumentsBitcode(wasm), "CheckArguments.c", "attn_check_arguments"},
+                        {attn::getMapWeightsBitcode(wasm), "MapWeights.c", "attn_map_weights"},
+                        {attn::getWebLibraryBitcode(), "WebLibrary.c", "vsnprintf"}};
   for (const Code &code : codes) {
     llvm::LLVMContext context;
     llvm::Expected<std::unique_ptr<llvm::Module>> module =

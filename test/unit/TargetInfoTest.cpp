@@ -91,11 +91,11 @@ TEST(TargetInfo, UnknownNames) {
   for (llvm::StringRef name : {"", "pdp11", "i8086"}) {
     llvm::Expected<TargetInfo> target = TargetInfo::get(name);
     ASSERT_FALSE(bool(target)) << name.str();
-    EXPECT_EQ(
-        llvm::toString(target.takeError()),
-        "unknown target '" + name.str() + "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " +
-            "sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 sm_103 sm_120 aarch64-linux-gnu riscv64-linux-gnu, or an x86-64, " +
-            "64-bit Arm or RISC-V processor that LLVM knows, as znver5, neoverse-v2 or spacemit-x60");
+    EXPECT_EQ(llvm::toString(target.takeError()),
+              "unknown target '" + name.str() + "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " +
+                  "sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 sm_103 sm_120 aarch64-linux-gnu riscv64-linux-gnu wasm32, or "
+                  "an x86-64, " +
+                  "64-bit Arm or RISC-V processor that LLVM knows, as znver5, neoverse-v2 or spacemit-x60");
   }
 }
 
@@ -149,7 +149,8 @@ TEST(TargetInfo, NamesOfOthers) {
       {"gfx942", "write host, or an NVIDIA GPU"},
       {"metal", "write host, or an NVIDIA GPU"},
       {"rvv", "write rva23, or rv64gcv+zvl256b"},
-      {"wasm32", "write host, or a target of x86-64, 64-bit Arm or RISC-V"},
+      {"ppc64le", "write host, or a target of x86-64, 64-bit Arm, RISC-V or WebAssembly"},
+      {"emscripten", "write wasm32"},
       {"x86-64-v2,x86-64-v3", "write one of them"},
   };
   for (auto [name, advice] : names) {
@@ -176,7 +177,7 @@ TEST(TargetInfo, UnknownGpus) {
 TEST(TargetInfo, KnownNamesAreKnown) {
   llvm::SmallVector<llvm::StringRef> names;
   TargetInfo::getKnownNames().split(names, ' ');
-  EXPECT_EQ(names.size(), 15u);
+  EXPECT_EQ(names.size(), 16u);
   for (llvm::StringRef name : names)
     EXPECT_EQ(getTarget(name).name, name);
 }

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Compiler/WebModule.h"
 #include "attn/Support/OutputFile.h"
 #include "attnc.h"
 #include "llvm/IR/LLVMContext.h"
@@ -53,6 +54,9 @@ static Error checkEmit(const TargetInfo &target, EmitKind emit) {
   if (emit == EmitKind::Assembly && target.gpu)
     return createStringError("expected a processor as target of --emit=asm, found '" + target.describe() +
                              "'; write --emit=ptx");
+  if (emit == EmitKind::Wasm && !Triple(target.triple).isWasm())
+    return createStringError("expected WebAssembly as target of --emit=wasm, found '" + target.describe() +
+                             "'; write --target=wasm32");
   return Error::success();
 }
 
@@ -70,6 +74,12 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, Str
     if (!object)
       return object;
     return linkSharedLibrary(*object, compiler.getTarget(), compiler.getOptions().parallel || compiler.getTarget().gpu);
+  }
+  case EmitKind::Wasm: {
+    Expected<std::string> object = compiler.emit(FileKind::Object);
+    if (!object)
+      return object;
+    return createWebModule(*object, compiler.getTarget());
   }
   case EmitKind::Assembly: return compiler.emit(FileKind::Assembly);
   case EmitKind::OnnxRuntime: llvm_unreachable("written without a compiler");
@@ -104,11 +114,13 @@ int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents, S
 }
 
 int driver::compile(const CompileCommand &command) {
-  bool needsFile = is_contained({EmitKind::Object, EmitKind::Shared, EmitKind::Cubin}, command.emit);
+  bool needsFile = is_contained({EmitKind::Object, EmitKind::Shared, EmitKind::Cubin, EmitKind::Wasm}, command.emit);
   if (needsFile && (command.output.empty() || (command.output == "-" && command.emit == EmitKind::Shared)))
-    return reportError(createStringError(
-        Twine("expected -o FILE for ") +
-        (command.emit == EmitKind::Cubin ? "--emit=cubin" : "--emit=obj and --emit=shared") + ", found none"));
+    return reportError(createStringError(Twine("expected -o FILE for ") +
+                                         (command.emit == EmitKind::Cubin  ? "--emit=cubin"
+                                          : command.emit == EmitKind::Wasm ? "--emit=wasm"
+                                                                           : "--emit=obj and --emit=shared") +
+                                         ", found none"));
 
   Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
   if (!source)

@@ -100,6 +100,7 @@ cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Obj
                                   clEnumValN(EmitKind::Cubin, "cubin", "their machine code, by ptxas"),
                                   clEnumValN(EmitKind::Object, "obj", "an object file (default)"),
                                   clEnumValN(EmitKind::Shared, "shared", "a shared library"),
+                                  clEnumValN(EmitKind::Wasm, "wasm", "a module of WebAssembly"),
                                   clEnumValN(EmitKind::OnnxRuntime, "ort",
                                              "the ONNX model with attention nodes that libattn_ort.so runs")),
                        inCompile, inCategory);

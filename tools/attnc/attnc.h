@@ -15,7 +15,7 @@
 
 namespace attn::driver {
 
-enum class EmitKind { Mlir, Llvm, Assembly, Ptx, Cubin, Object, Shared, OnnxRuntime };
+enum class EmitKind { Mlir, Llvm, Assembly, Ptx, Cubin, Object, Shared, Wasm, OnnxRuntime };
 
 struct CompileCommand {
   Source source;

@@ -55,9 +55,10 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
-  if (!runner.empty() && ((*compiler)->getTarget().gpu || !Triple((*compiler)->getTarget().triple).isOSBinFormatELF()))
-    return createStringError("expected a processor as target of --runner, with Linux, found '" + options.target +
-                             "'; write x86-64-v3 or aarch64-linux-gnu");
+  Triple triple((*compiler)->getTarget().triple);
+  if (!runner.empty() && ((*compiler)->getTarget().gpu || !(triple.isOSBinFormatELF() || triple.isWasm())))
+    return createStringError("expected a processor with Linux, or WebAssembly, as target of --runner, found '" +
+                             options.target + "'; write x86-64-v3, aarch64-linux-gnu or wasm32");
   if (runner.empty() && (!isEmulated || isForeign((*compiler)->getTarget())))
     if (Error error = checkProcessor((*compiler)->getTarget()))
       return error;
@@ -71,7 +72,7 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   if (!object)
     return object.takeError();
   if (!runner.empty()) {
-    Expected<std::shared_ptr<Runner>> created = Runner::create(runner, *object);
+    Expected<std::shared_ptr<Runner>> created = Runner::create(runner, *object, (*compiler)->getTarget());
     if (!created)
       return created.takeError();
     all.runner = std::move(*created);

@@ -6,6 +6,7 @@
 
 #include "Runner.h"
 #include "../attn-runner/CallFile.h"
+#include "attn/Compiler/WebModule.h"
 #include "attn/Support/OutputFile.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -13,6 +14,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/StringSaver.h"
+#include "llvm/TargetParser/Triple.h"
 #include <cstring>
 
 using namespace llvm;
@@ -33,7 +35,7 @@ static Expected<std::string> createFile(StringRef suffix, StringRef bytes) {
   return path.str().str();
 }
 
-Expected<std::shared_ptr<Runner>> Runner::create(StringRef command, StringRef object) {
+Expected<std::shared_ptr<Runner>> Runner::create(StringRef command, StringRef object, const TargetInfo &target) {
   BumpPtrAllocator allocator;
   StringSaver saver(allocator);
   SmallVector<const char *> words;
@@ -43,12 +45,14 @@ Expected<std::shared_ptr<Runner>> Runner::create(StringRef command, StringRef ob
   ErrorOr<std::string> program = words.empty() ? std::string() : sys::findProgramByName(words.front());
   if (!program || program->empty())
     return createStringError("expected a program that is there as --runner, found '" + command +
-                             "'; scripts/build-runner.sh makes build/arm/runner and build/riscv/runner");
+                             "'; scripts/build-runner.sh makes build/arm/runner and build/riscv/runner; that of wasm32 "
+                             "is tools/attn-runner/attn-runner.mjs");
   runner->command.front() = *program;
-  Expected<std::string> library = linkAlone(object);
+  bool isWeb = Triple(target.triple).isWasm();
+  Expected<std::string> library = isWeb ? createWebModule(object, target) : linkAlone(object);
   if (!library)
     return library.takeError();
-  Expected<std::string> file = createFile("so", *library);
+  Expected<std::string> file = createFile(isWeb ? "wasm" : "so", *library);
   if (!file)
     return file.takeError();
   runner->library = std::move(*file);

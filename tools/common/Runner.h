@@ -17,7 +17,8 @@ namespace attn::driver {
 class Runner {
 public:
   /// Links the object into a library, a temporary file that lives as long as the runner.
-  static llvm::Expected<std::shared_ptr<Runner>> create(llvm::StringRef command, llvm::StringRef object);
+  static llvm::Expected<std::shared_ptr<Runner>> create(llvm::StringRef command, llvm::StringRef object,
+                                                        const attn::TargetInfo &target);
   ~Runner();
   Runner(const Runner &) = delete;
   Runner &operator=(const Runner &) = delete;

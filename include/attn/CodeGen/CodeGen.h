@@ -71,6 +71,9 @@ llvm::Expected<std::string> linkAlone(llvm::StringRef object);
 /// Merges objects into one relocatable object. Hidden symbols are resolved among them and become local.
 llvm::Expected<std::string> mergeObjects(llvm::ArrayRef<std::string> objects);
 
+/// Links objects of WebAssembly into a module that imports nothing. Symbols that are not hidden are its exports.
+llvm::Expected<std::string> linkWebModule(llvm::ArrayRef<std::string> objects);
+
 /// Code in memory. Kernels call this process's attn_parallel_for, attn_check_arguments and C library.
 class LoadedObject {
 public:

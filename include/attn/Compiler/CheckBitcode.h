@@ -26,6 +26,9 @@ llvm::StringRef getLibraryBitcode(const llvm::Triple &triple);
 /// The same for `attn_map_weights` and `attn_describe_no_weights` of attn-c/attn_runtime.h.
 llvm::StringRef getMapWeightsBitcode(const llvm::Triple &triple);
 
+/// What linked modules of WebAssembly have of a C library.
+llvm::StringRef getWebLibraryBitcode();
+
 } // namespace attn
 
 #endif // ATTN_COMPILER_CHECKBITCODE_H

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// For messages: "x86-64", "64-bit Arm" or "64-bit RISC-V".
+/// For messages: "x86-64", "64-bit Arm", "64-bit RISC-V" or "WebAssembly".
 llvm::StringRef describeArchitecture(const TargetInfo &target);
 
 /// True for a processor of another architecture than this process runs on.

@@ -46,6 +46,11 @@ struct TargetInfo {
   /// NEON.
   unsigned sveBits = 0;
   bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
+  /// Has no fused multiply-add that rounds once, in instructions or in a library: LLVM may contract a product and a sum
+  /// to an instruction that rounds once or twice (relaxed_madd of WebAssembly).
+  bool contracts = false;
+  /// All code is validated before any of it runs, so that it cannot test for features.
+  bool isValidated = false;
   /// A vector multiply-add takes a scalar register as a factor (vfmacc.vf of RISC-V): a factor in memory costs a load
   /// of a scalar, and no vector register.
   bool takesScalars = false;
@@ -98,8 +103,8 @@ struct TargetInfo {
   /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4"), a processor known to LLVM
   /// ("znver5"), 64-bit Arm by its triple ("aarch64-linux-gnu", "aarch64-apple-darwin"), an architecture ("armv8.2-a")
   /// or a processor ("neoverse-v2"), both as "aarch64-linux-gnu:neoverse-v2", with features as "neoverse-v1+sve256" and
-  /// "neoverse-v2+nosve", or an NVIDIA GPU ("sm_80" to "sm_120"). The error lists the known
-  /// names.
+  /// "neoverse-v2+nosve", 64-bit RISC-V in the same way ("rva23+zvl256b"), WebAssembly ("wasm32"), or an NVIDIA GPU
+  /// ("sm_80" to "sm_120"). The error lists the known names.
   static llvm::Expected<TargetInfo> get(llvm::StringRef name);
 
   /// For readers on another machine: "host (znver5)", any other name unchanged.

@@ -187,8 +187,10 @@ private:
     numSlots = allocations.size();
     slotsType = LLVM::LLVMArrayType::get(pointer, numSlots);
     slots = LLVM::AllocaOp::create(b, loc, pointer, slotsType, number(i64, 1));
-    LLVM::MemsetOp::create(b, loc, slots, number(b.getI8Type(), 0), number(i64, numSlots * sizeof(int64_t)),
-                           /*isVolatile=*/false);
+    // The size of the array is that of a null pointer's second element: pointers have 4 or 8 bytes.
+    Value size =
+        LLVM::PtrToIntOp::create(b, loc, i64, addressOf(slotsType, LLVM::ZeroOp::create(b, loc, pointer), {1}));
+    LLVM::MemsetOp::create(b, loc, slots, number(b.getI8Type(), 0), size, /*isVolatile=*/false);
     OpBuilder::InsertionGuard guard(b);
     for (auto [call, slot] : freed) {
       b.setInsertionPointAfter(call);
