@@ -6,6 +6,7 @@
 
 #include "attn/CodeGen/CodeGen.h"
 #include "ConstantBytes.h"
+#include "ConvertHalves.h"
 #include "NarrowFloats.h"
 #include "ObjectCache.h"
 #include "SplitParts.h"
@@ -107,6 +108,9 @@ static void prepareModule(Module &module, const TargetInfo &target) {
   if (target.contracts)
     contractMultiplyAdds(module);
   moveNarrowFloatsAsIntegers(module);
+  // LLVM 22 does not come to an end on some vectors of f16 for WebAssembly.
+  if (module.getTargetTriple().isWasm())
+    convertHalves(module);
   makeConstantsBytes(module);
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
