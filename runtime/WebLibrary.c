@@ -151,7 +151,7 @@ static float roundToOdd(double number) {
 uint16_t __truncdfhf2(double number) { return __truncsfhf2(roundToOdd(number)); }
 
 /*===----------------------------------------------------------------------===*/
-/* Functions of libm: of lse and softcap */
+/* Functions of libm: of lse, sinks and softcap */
 /*===----------------------------------------------------------------------===*/
 
 /* x = 2^n m, m from sqrt(1/2) to sqrt(2); ln m = 2 artanh(s) = 2 (s + s^3 / 3 + s^5 / 5 + ...), s = (m - 1) / (m + 1).
@@ -179,14 +179,38 @@ double log(double x) {
 
 float logf(float x) { return (float)log(x); }
 
-/* e^x - 1 of 0 <= x < 40: x = n ln 2 + r, |r| <= ln 2 / 2, by the series of e^r - 1. */
-static double expMinusOne(double x) {
-  double n = (double)(int)(x * 0x1.71547652b82fep0 + 0.5), r = x - n * 0x1.62e42feep-1 - n * 0x1.a39ef35793c76p-33;
-  double sum = 1;
+/* 2^n of -1022 <= n <= 1023. */
+static double getPower(int n) {
+  uint64_t bits = (uint64_t)(n + 1023) << 52;
+  double power;
+  __builtin_memcpy(&power, &bits, sizeof(power));
+  return power;
+}
+
+/* x = n ln 2 + r, |r| <= ln 2 / 2. Returns e^r - 1 by its series. */
+static double reduce(double x, int *n) {
+  *n = (int)(x * 0x1.71547652b82fep0 + (x < 0 ? -0.5 : 0.5));
+  double r = x - *n * 0x1.62e42feep-1 - *n * 0x1.a39ef35793c76p-33, sum = 1;
   for (int k = 15; k >= 2; --k)
     sum = 1 + r / k * sum;
-  double power = (double)((uint64_t)1 << (int)n);
-  return power * (r * sum) + (power - 1);
+  return r * sum;
+}
+
+double exp(double x) {
+  int n;
+  if (x != x || x > 710 || x < -750)
+    return x != x ? x : x > 0 ? __builtin_inf() : 0;
+  double rest = reduce(x, &n);
+  return (1 + rest) * getPower(n / 2) * getPower(n - n / 2); /* 2^n alone may have no place */
+}
+
+float expf(float x) { return (float)exp(x); }
+
+/* e^x - 1 of 0 <= x < 40. */
+static double expMinusOne(double x) {
+  int n;
+  double rest = reduce(x, &n), power = getPower(n);
+  return power * rest + (power - 1);
 }
 
 /* LLVM's own of f32 is inline; this one is of softcap in f64. tanh x = (e^2x - 1) / (e^2x + 1). */

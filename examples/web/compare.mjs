@@ -9,7 +9,7 @@ if (parseFloat(process.versions.v8) < 11.4) setFlagsFromString("--experimental-w
 
 const modules = Object.fromEntries(process.argv.slice(2).map((path) => [basename(path, ".wasm"), readFileSync(path)]));
 console.log(`${problem}, f32, one thread`);
-for (const { name, best, median, speed, difference } of compare(modules, 9))
+for (const { name, best, median, speed, difference } of compare(modules, 5))
   console.log(
     `${name}: best ${best.toFixed(2)} ms, median ${median.toFixed(2)} ms, ${speed.toFixed(1)} x JavaScript, ` +
       `difference ${difference.toExponential(1)}`,

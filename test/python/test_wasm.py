@@ -40,8 +40,6 @@ HALVES = "hq6 hkv3 sq1 sk17 d8 f16 kv=e5m2 kvscale=page paged=3 bias=1,1,1,17 ma
         (FORWARD[5], "wasm32"),
         (FORWARD[6], "wasm32"),
         (FORWARD[7], "wasm32"),
-        (FORWARD[9], RELAXED),
-        (FORWARD[13], "wasm32"),
         (FORWARD[15], RELAXED),
         (FORWARD[16], "wasm32"),
         (DECODE[1], RELAXED),
