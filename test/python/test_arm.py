@@ -141,7 +141,10 @@ def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
         (["bench", "--target=neoverse-n1", "--roofline"], "write attnc bench --roofline=static, which runs nothing"),
         (["run", "--target=neoverse-n1", "--runner=no-such-program"], "expected a program that is there as --runner"),
         (["run", "--target=neoverse-n1", "--runner=true", "--time"], "expected --runner without --time"),
-        (["run", "--target=sm_80", "--runner=true"], "expected a processor as target of --runner"),
+        (
+            ["run", "--target=sm_80", "--runner=true"],
+            "expected a processor with Linux, or WebAssembly, as target of --runner",
+        ),
         (
             ["run", "--target=neoverse-n1", "--runner=false"],
             "expected the runner to call 'sdpa_checked', found that it",
