@@ -54,26 +54,17 @@ static constexpr StringLiteral kQuickPasses =
 static void initializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
-    LLVMInitializeAArch64AsmParser();
-    LLVMInitializeRISCVTargetInfo();
-    LLVMInitializeRISCVTarget();
-    LLVMInitializeRISCVTargetMC();
-    LLVMInitializeRISCVAsmPrinter();
-    LLVMInitializeRISCVAsmParser();
-    LLVMInitializeWebAssemblyTargetInfo();
-    LLVMInitializeWebAssemblyTarget();
-    LLVMInitializeWebAssemblyTargetMC();
-    LLVMInitializeWebAssemblyAsmPrinter();
-    LLVMInitializeWebAssemblyAsmParser();
+#define INITIALIZE(TARGET)                                                                                             \
+  LLVMInitialize##TARGET##TargetInfo();                                                                                \
+  LLVMInitialize##TARGET##Target();                                                                                    \
+  LLVMInitialize##TARGET##TargetMC();                                                                                  \
+  LLVMInitialize##TARGET##AsmPrinter();                                                                                \
+  LLVMInitialize##TARGET##AsmParser()
+    INITIALIZE(X86);
+    INITIALIZE(AArch64);
+    INITIALIZE(RISCV);
+    INITIALIZE(WebAssembly);
+#undef INITIALIZE
   });
 }
 

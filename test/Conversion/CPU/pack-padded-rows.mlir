@@ -1,5 +1,5 @@
 // attn.pack of rows as they are into a tile of more rows: zeros behind them, and nothing behind the input is read.
-// RUN: attn-opt %s --attn-lower-tile-to-vector=target=sapphirerapids --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-lower-tile-to-vector=target=sapphirerapids --split-input-file --cse | FileCheck %s
 
 // CHECK-LABEL: func @static(
 //   CHECK-DAG:   %[[ROWS:.*]] = arith.constant 3 : index

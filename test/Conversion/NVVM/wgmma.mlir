@@ -1,5 +1,5 @@
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
-// RUN:   --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s
+// RUN:   --attn-lower-tile-to-nvvm=target=sm_90a --canonicalize | FileCheck %s
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
 // RUN:   --attn-specialize-warps | FileCheck %s --check-prefix=STEPS
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-tiles-to-registers \
