@@ -192,6 +192,16 @@ def test_compile_finds_it_too(objects):
     assert len(entries(objects)) == 2
 
 
+def test_quick_code_is_other_code(objects, monkeypatch):
+    """That of LLVM's few passes, which tests in test/frameworks run: right, and not found where -O3 is wanted."""
+    q, k, v = draw(Shape(9, 17, 8, 8, b=1, hq=2, hkv=2))
+    kernel = attn.compile(LINE)
+    monkeypatch.setattr(attn.kernel._compile, "is_quick", True)
+    assert np.abs(attn.compile(LINE)(q, k, v) - kernel(q, k, v)).max() < 1e-6
+    texts = {path.read_bytes() for path in entries(objects)}
+    assert len(texts) == 2
+
+
 def test_the_setting_is_checked(objects):
     with pytest.raises(ValueError, match="expected objects to be a path"):
         attn.set_cache(objects="a\0b")

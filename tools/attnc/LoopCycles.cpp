@@ -16,8 +16,11 @@
 using namespace llvm;
 using namespace attn;
 
-/// As in llvm-mca: rounds that hide the filling of the pipeline, and the cycles assumed of a call.
-static constexpr unsigned kRounds = 100, kCallCycles = 100;
+/// Rounds that hide the filling of the pipeline: as many as llvm-mca has, or fewer of a long loop, which fills it
+/// alone.
+static constexpr size_t kMaxRounds = 100, kMinRounds = 10, kInstructions = 4000;
+/// As in llvm-mca, of a call.
+static constexpr unsigned kCallCycles = 100;
 
 std::optional<double> driver::simulateLoop(const TargetMachine &machine, const MCInstrAnalysis &analysis,
                                            ArrayRef<MCInst> loop) {
@@ -37,7 +40,8 @@ std::optional<double> driver::simulateLoop(const TargetMachine &machine, const M
     }
     sequence.push_back(std::move(*lowered));
   }
-  mca::CircularSourceMgr rounds(sequence, kRounds);
+  unsigned count = std::clamp(kInstructions / std::max<size_t>(sequence.size(), 1), kMinRounds, kMaxRounds);
+  mca::CircularSourceMgr rounds(sequence, count);
   mca::CustomBehaviour behaviour(subtarget, rounds, info);
   mca::Context context(*machine.getMCRegisterInfo(), subtarget);
   // Sizes of 0 are those of the model.
@@ -48,5 +52,5 @@ std::optional<double> driver::simulateLoop(const TargetMachine &machine, const M
     consumeError(cycles.takeError());
     return std::nullopt;
   }
-  return double(*cycles) / kRounds;
+  return double(*cycles) / count;
 }
